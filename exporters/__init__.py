@@ -1,0 +1,1 @@
+"""Writers of file formats, found through the `graphmem.exporters` entry points."""

@@ -1,0 +1,58 @@
+"""One batch inside its transaction.
+
+The lines of `commit_batch` are the table of contents. Everything is looked up under the write lock, so
+nothing is planned on a store that has moved on. Encoding happens outside it: texts without a vector
+raise `NeedVectors`, the caller rolls back, encodes, and commits the batch again with the vectors ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from graphmem.commit.context import BatchContext, Choices, Input, RunState, natural_key
+from graphmem.commit.entities import Entities
+from graphmem.commit.known import Known
+from graphmem.commit.memories import Memories
+from graphmem.commit.merge import BASE_ORIGIN, Merger
+from graphmem.commit.references import References
+from graphmem.commit.relations import Relations
+from graphmem.commit.vectors import NeedVectors, Vectors
+from graphmem.embed import Encoder
+from graphmem.records import EntityRecord, MemoryRecord, Record, RelationRecord
+from graphmem.store.vectors import StoredEncoder
+from graphmem.store.write import Writer
+
+__all__ = [
+    "BASE_ORIGIN",
+    "Choices",
+    "Input",
+    "NeedVectors",
+    "RunState",
+    "commit_batch",
+    "natural_key",
+]
+
+
+def commit_batch(
+    run: RunState,
+    writer: Writer,
+    records: list[Record],
+    encoder: Encoder | None,
+    hold: Callable[[], StoredEncoder],
+    ready: Mapping[bytes, bytes],
+) -> None:
+    """Stores a batch's records, with their vectors when there is an encoder.
+
+    `hold` gives the store's encoder and sets it at need; `ready` are the vectors encoded so far, by digest of their text. The caller
+    owns the transaction. Raises `NeedVectors`.
+    """
+    context = BatchContext(run, writer, encoder)
+    references = References(context)
+    merger = Merger(context)
+    fresh = Known(context).recognise(records)
+    Entities(context, references, merger).store([one for one in fresh if type(one) is EntityRecord])
+    Memories(context, references, merger).store([one for one in fresh if type(one) is MemoryRecord])
+    Relations(context, references, merger).store([one for one in fresh if type(one) is RelationRecord])
+    writer.flush()
+    Vectors(context, encoder, hold, ready).store()
+    context.close()

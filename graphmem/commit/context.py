@@ -1,0 +1,180 @@
+"""What the batches of one run share, and what the steps of one batch share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+from graphmem.embed import Encoder
+from graphmem.findings import Finding, finding
+from graphmem.names import kind_key, predicate_key
+from graphmem.outcome import ImportReport
+from graphmem.prepare import canonical_json
+from graphmem.records import KINDS, EntityRecord, MemoryRecord, Place, Record
+from graphmem.store.run import RunTables
+from graphmem.store.write import ENTITY, MEMORY, RELATION, Writer
+
+MEMORY_SCOPES: Final = 3
+"""The number under which a run's tables keep the sets of scopes that records give to a memory id."""
+
+
+@dataclass(slots=True)
+class Input:
+    """One input of the run, as batches need it."""
+
+    label: str
+    uri: str
+    format: str | None = None
+    digest: str | None = None
+    transport: bool = False
+    origin: int = 0
+    records: int = 0
+    reread: bool = False
+    """Whether the store has another version of this input, so that what it no longer says is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the caller decided for cases that records leave open."""
+
+    on_conflict: str = "merge"
+    on_ambiguous: str = "error"
+    dangling: str = "stub"
+    fold_case: bool = False
+    restore_archived: bool = False
+
+
+@dataclass(slots=True)
+class RunState:
+    """What the batches of one run share."""
+
+    clock: str
+    inputs: list[Input]
+    choices: Choices
+    tables: RunTables
+    report: ImportReport
+    reject: Callable[[Record], None]
+    batches: set[int] = field(default_factory=set)
+    later: bool = False
+    """Whether an earlier batch of the run may have made items that this one's records go to."""
+    has_ids: tuple[bool, bool, bool] = (False, False, False)
+    rivals: dict[int, dict[str, list[bytes]]] = field(default_factory=dict)
+    near_noted: set[tuple[str, str]] = field(default_factory=set)
+
+    def prepare(self) -> None:
+        """Reads off the run's tables what holds for all its batches, once they are filled."""
+        tables = self.tables
+        self.has_ids = (tables.has_ids(ENTITY), tables.has_ids(MEMORY), tables.has_ids(RELATION))
+        self.rivals = {
+            kind: tables.rival_ids(kind) for kind in (ENTITY, RELATION, MEMORY_SCOPES) if tables.has_ids(kind)
+        }
+
+
+class Refused(Exception):
+    """A record that is not stored: the finding says why; `skip` counts it as skipped, not as rejected."""
+
+    def __init__(self, rule: str, message: str, *, skip: bool = False) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+        self.skip = skip
+
+
+def natural_key(record: Record) -> bytes:
+    """The natural key as written, by which records of a run are compared before names are resolved."""
+    if isinstance(record, EntityRecord):
+        return canonical_json([record.scope, record.name, kind_key(record.kind)]).encode()
+    said: list[Any]
+    if isinstance(record, MemoryRecord):
+        said = [record.content, record.about, record.scopes]
+    else:
+        said = [record.scope, record.subject, predicate_key(record.predicate), record.object, record.valid_at]
+    return blake2b(canonical_json(said).encode(), digest_size=16).digest()
+
+
+class BatchContext:
+    """What the steps of one batch share: the writer, the counts, the texts that want vectors."""
+
+    def __init__(self, run: RunState, writer: Writer, encoder: Encoder | None) -> None:
+        self.run = run
+        self.writer = writer
+        self.tables = run.tables
+        self.encoder = encoder
+        self.texts: dict[tuple[int, int], str] = {}
+        self.new_items: set[tuple[int, int]] = set()
+        self.any_archived = writer.any_archived()
+        self._touched: dict[tuple[int, int], tuple[int, bool]] = {}
+        self._seen: list[tuple[int, bytes]] = []
+
+    # ---- findings ---------------------------------------------------------------------------------
+
+    def found(self, rule: str, message: str, record: Record | None = None) -> Finding:
+        """A finding about a record of the batch."""
+        if record is None:
+            return finding(rule, message)
+        return finding(rule, message, file=self.run.inputs[record.input].label, place=Place(*record.place))
+
+    def note(self, rule: str, message: str, record: Record | None = None) -> None:
+        """Adds a finding about a record."""
+        self.run.report.findings.add(self.found(rule, message, record))
+
+    def refuse(self, kind: int, record: Record, why: Refused) -> None:
+        """Counts a record as skipped or rejected, and says why."""
+        counts = self.run.report.counts[KINDS[kind]]
+        if why.skip:
+            counts.skipped += 1
+        else:
+            counts.rejected += 1
+            self.run.reject(record)
+        self.note(why.rule, why.message, record)
+
+    # ---- counts -----------------------------------------------------------------------------------
+
+    def count_made(self, kind: int, records: int) -> None:
+        """Counts the records of an item that this batch made."""
+        counts = self.run.report.counts[KINDS[kind]]
+        counts.created += 1
+        counts.merged += records - 1
+
+    def touch(self, kind: int, item: int, records: int, *, changed: bool) -> None:
+        """Counts records that went to an item which stood before the batch."""
+        if self.writer.batch_of(kind, item) in self.run.batches:
+            self.run.report.counts[KINDS[kind]].merged += records
+        else:
+            self.touch_old(kind, item, records, changed=changed)
+
+    def touch_old(self, kind: int, item: int, records: int, *, changed: bool) -> None:
+        """Counts records that went to an item which stood before the run."""
+        before, was = self._touched.get((kind, item), (0, False))
+        self._touched[kind, item] = (before + records, was or changed)
+
+    def see(self, record: Record) -> None:
+        """Notes that an origin still says this."""
+        source = self.run.inputs[record.input]
+        if source.reread:
+            self._seen.append((source.origin, record.digest))
+
+    def close(self) -> None:
+        """Hands the batch's counts over to the run's tables."""
+        self.tables.touch((kind, item, n, changed) for (kind, item), (n, changed) in self._touched.items())
+        self.tables.see(self._seen)
+
+    # ---- contributions ----------------------------------------------------------------------------
+
+    def contribute(self, kind: int, item: int, record: Record) -> None:
+        """Keeps where a new item of one ordinary record was taken from."""
+        source = self.run.inputs[record.input]
+        self.writer.add_contribution(
+            source.origin, record.digest, kind, item, record.place[0], self.run.clock, None
+        )
+        if source.reread:
+            self._seen.append((source.origin, record.digest))
+
+    def want_vector(self, kind: int, item: int, text: str, *, new: bool) -> None:
+        """Notes that an item's text is new or has changed."""
+        if self.encoder is not None or not new:
+            self.texts[kind, item] = text
+            if new:
+                self.new_items.add((kind, item))

@@ -1,0 +1,62 @@
+"""Records that the store knows already: never resolved, merged or encoded again."""
+
+from __future__ import annotations
+
+from graphmem.commit.context import BatchContext, Input
+from graphmem.records import KINDS, Record
+
+
+class Known:
+    """Tells the records of a batch that were taken before, from this origin or another."""
+
+    def __init__(self, context: BatchContext) -> None:
+        self._context = context
+        self._run = context.run
+        self._writer = context.writer
+
+    def recognise(self, records: list[Record]) -> list[Record]:
+        """Counts the records that the store knows; the others, in order."""
+        if self._run.choices.on_conflict == "overwrite":
+            return records
+        fresh: list[Record] = []
+        find = self._writer.contributions
+        inputs = self._run.inputs
+        for record in records:
+            source = inputs[record.input]
+            found = None if source.transport else find(record.digest)
+            if found:
+                self._count(record, source, found)
+            else:
+                fresh.append(record)
+        return fresh
+
+    def _count(self, record: Record, source: Input, found: list[tuple[int, int, int, int]]) -> None:
+        context = self._context
+        context.see(record)
+        _, kind, item, batch = found[0]
+        changed = context.any_archived and self._revive(kind, item, record)
+        if all(origin != source.origin for origin, *_ in found):
+            self._support(source, record, kind, item)
+        if batch in self._run.batches:
+            context.touch(kind, item, 1, changed=changed)
+        else:
+            context.touch_old(kind, item, 1, changed=changed)
+
+    def _support(self, source: Input, record: Record, kind: int, item: int) -> None:
+        """Adds an origin that says of an item what another origin has said."""
+        said = self._writer.said(record.digest)
+        self._writer.add_contribution(
+            source.origin, record.digest, kind, item, record.place[0], self._run.clock, said
+        )
+
+    def _revive(self, kind: int, item: int, record: Record) -> bool:
+        """Brings an archived item back where sync archived it or the caller asks; whether it did."""
+        state, by = self._writer.state(kind, item)
+        if state == "active" or record.state == "archived":
+            return False
+        if by == "sync" or self._run.choices.restore_archived:
+            self._writer.set_state(kind, item, "active", None)
+            return True
+        self._run.report.kept_archived += 1
+        self._context.note("kept-archived", f"{KINDS[kind]} is archived and stays so", record)
+        return False

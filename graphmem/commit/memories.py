@@ -1,0 +1,256 @@
+"""Memories of a batch: references resolved per scope, records joined by id or by natural key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from graphmem import lexical
+from graphmem.commit.context import MEMORY_SCOPES, BatchContext, Refused, natural_key
+from graphmem.commit.merge import Merger
+from graphmem.commit.references import References
+from graphmem.commit.states import settle_state
+from graphmem.prepare import canonical_json
+from graphmem.records import MemoryRecord, Ref
+from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, Row, encoded, json_or_none
+from graphmem.ulid import mint
+
+Target = int | str | bytes
+"""Where a record goes: a stored memory's row number, an id of the run, or a natural key."""
+
+
+class _Linked(NamedTuple):
+    """A record with the entities it is about and mentions, and its natural key."""
+
+    record: MemoryRecord
+    about: list[int]
+    mentions: list[int]
+    key: bytes
+
+
+def memory_key(content: str, about: Iterable[int], scopes: Iterable[str]) -> bytes:
+    """The natural key of a memory without an id: content, entities it is about, scopes."""
+    text = canonical_json([sorted(about), sorted(scopes)])
+    return blake2b(f"{text}\n{content}".encode(), digest_size=16).digest()
+
+
+class Memories:
+    """Stores the memory records of a batch."""
+
+    def __init__(self, context: BatchContext, references: References, merger: Merger) -> None:
+        self._context = context
+        self._run = context.run
+        self._writer = context.writer
+        self._references = references
+        self._merger = merger
+        self._with_ids = context.run.has_ids[MEMORY]
+        self._allowed = {
+            id_: _common_scopes(keys) for id_, keys in context.run.rivals.get(MEMORY_SCOPES, {}).items()
+        }
+
+    def store(self, records: list[MemoryRecord]) -> None:
+        """Stores the records."""
+        groups: dict[Target, list[_Linked]] = {}
+        for record in records:
+            try:
+                linked = self._link(record)
+                target = self._target(linked)
+            except Refused as why:
+                self._context.refuse(MEMORY, record, why)
+                continue
+            groups.setdefault(target, []).append(linked)
+        for target, group in groups.items():
+            if isinstance(target, int):
+                self._merge(target, group)
+            elif len(group) == 1 and not group[0].record.origins:
+                self._make(target, group[0])
+            else:
+                self._merge(None, group, target)
+
+    # ---- links and targets ------------------------------------------------------------------------
+
+    def _link(self, record: MemoryRecord) -> _Linked:
+        scopes = record.scopes
+        about = self._meet(record, record.about) if record.about else []
+        mentions = self._meet(record, record.mentions) if record.mentions else []
+        return _Linked(record, about, mentions, memory_key(record.content, about, scopes))
+
+    def _meet(self, record: MemoryRecord, refs: list[Ref]) -> list[int]:
+        """The entities that references mean, once per scope of the memory."""
+        if len(record.scopes) == 1 and len(refs) == 1:
+            found = self._references.meet(record.scopes[0], refs[0], record)
+            return [] if found is None else [found]
+        met: set[int] = set()
+        for ref in refs:
+            scopes = [scope for scope in record.scopes if ref.scope in (None, scope)]
+            for scope in scopes or record.scopes[:1]:
+                found = self._references.meet(scope, ref, record)
+                if found is not None:
+                    met.add(found)
+        return sorted(met)
+
+    def _target(self, linked: _Linked) -> Target:
+        record = linked.record
+        if record.id is not None:
+            return self._by_id(record.id, record)
+        for pk, batch in self._writer.memories_by_key(linked.key):
+            if batch not in self._run.batches:
+                return pk
+        if self._with_ids:
+            ids = self._context.tables.ids_by_key(MEMORY, natural_key(record))
+            if ids:
+                return self._by_id(ids[0], record)
+        if self._run.later:
+            made = self._writer.by_id(MEMORY, self._minted(linked))
+            if made is not None:
+                return made
+        return linked.key
+
+    def _by_id(self, id_: str, record: MemoryRecord) -> Target:
+        stored = self._writer.by_id(MEMORY, id_)
+        if stored is None:
+            allowed = self._allowed.get(id_)
+            if allowed is not None and not allowed & set(record.scopes):
+                raise Refused("id-scope-conflict", f"the id '{id_}' is that of a memory of other scopes")
+            return id_
+        scopes = set(self._writer.scopes.set_names(self._writer.row(MEMORY, stored)["scope_set"]))
+        if not scopes & (self._allowed.get(id_, set()) | set(record.scopes)):
+            raise Refused("id-scope-conflict", f"the id '{id_}' is that of a memory of other scopes")
+        return stored
+
+    def _minted(self, linked: _Linked) -> str:
+        identities = sorted(self._references.identity(pk) for pk in linked.about)
+        spelled = canonical_json([identities, linked.record.scopes])
+        return mint(self._run.clock, "memory", linked.record.content, spelled)
+
+    # ---- making -----------------------------------------------------------------------------------
+
+    def _make(self, target: Target, linked: _Linked) -> None:
+        """A new memory of one ordinary record: the common case, kept short."""
+        one = linked.record
+        writer = self._writer
+        pk = writer.next_pk(MEMORY)
+        created = one.created_at or self._run.clock
+        archived_by = one.archived_by or "person" if one.state == "archived" else None
+        row = (
+            pk, target if isinstance(target, str) else self._minted(linked), linked.key, one.content, one.title,
+            one.memory_type, one.importance, json_or_none(one.tags), writer.scopes.set_pk(tuple(one.scopes)),
+            one.source, one.position, json_or_none(one.properties), one.state or "active", archived_by, created,
+            one.updated_at or created, one.valid_at, one.invalid_at, one.expired_at, writer.batch,
+        )  # fmt: skip
+        names = [self._references.name(pk) for pk in linked.about]
+        writer.add(MEMORY, row, lexical.memory_row(one.content, one.title, one.source, one.valid_at, names))
+        for entity in linked.about:
+            writer.add_link(pk, entity, ABOUT)
+        for entity in linked.mentions:
+            writer.add_link(pk, entity, MENTION)
+        for tag in one.tags:
+            writer.add_tag(pk, tag)
+        if self._context.encoder is not None:
+            self._context.want_vector(MEMORY, pk, lexical.memory_text(one.content, one.title), new=True)
+        self._context.contribute(MEMORY, pk, one)
+        self._context.count_made(MEMORY, 1)
+
+    # ---- merging ----------------------------------------------------------------------------------
+
+    def _ids(self, pks: Iterable[int]) -> list[str]:
+        return sorted(self._references.entity_id(pk) for pk in pks)
+
+    def _pks(self, ids: Iterable[str]) -> list[int]:
+        found = (self._writer.by_id(ENTITY, id_) for id_ in ids)
+        return sorted({pk for pk in found if pk is not None})
+
+    def _old(self, pk: int) -> Row:
+        row = self._writer.row(MEMORY, pk)
+        row["about"] = self._ids(self._writer.links(pk, ABOUT))
+        row["mentions"] = self._ids(self._writer.links(pk, MENTION))
+        row["scopes"] = self._writer.scopes.set_names(row["scope_set"])
+        return row
+
+    def _blank(self, target: Target | None, linked: _Linked) -> Row:
+        return {
+            "pk": 0, "id": target if isinstance(target, str) else self._minted(linked), "key": b"",
+            "content": linked.record.content, "title": None, "memory_type": None, "importance": None, "tags": [],
+            "scope_set": 0, "source": None, "position": None, "properties": {}, "state": "active",
+            "archived_by": None, "created_at": "", "updated_at": "", "valid_at": None, "invalid_at": None,
+            "expired_at": None, "batch": self._writer.batch, "about": [], "mentions": [], "scopes": [],
+        }  # fmt: skip
+
+    def _merge(self, pk: int | None, group: list[_Linked], target: Target | None = None) -> None:
+        old = None if pk is None else self._old(pk)
+        base = old or self._blank(target, group[0])
+        said = [
+            (one.record, {"about": self._ids(one.about), "mentions": self._ids(one.mentions)})
+            for one in group
+        ]
+        merged = self._merger.merge(MEMORY, base, old, said)
+        if not merged.accepted:
+            return
+        row = merged.row
+        accepted = merged.accepted
+        settle_state(self._context, MEMORY, row, old, accepted)
+        changed = merged.changed or (old is not None and row["state"] != old["state"])
+        about, mentions = self._pks(row["about"]), self._pks(row["mentions"])
+        row["scope_set"] = self._writer.scopes.set_pk(tuple(row["scopes"]))
+        row["key"] = memory_key(row["content"], about, row["scopes"])
+        if pk is None:
+            pk = row["pk"] = self._writer.next_pk(MEMORY)
+            self._writer.add(MEMORY, encoded(MEMORY, row), self._text(row, about))
+            self._context.count_made(MEMORY, len(accepted))
+            self._write_links(pk, row, about, mentions)
+            self._context.want_vector(MEMORY, pk, lexical.memory_text(row["content"], row["title"]), new=True)
+        else:
+            if changed and old is not None:
+                self._change(pk, row, old, about, mentions)
+            self._context.touch(MEMORY, pk, len(accepted), changed=changed)
+        self._merger.write(MEMORY, pk, merged)
+        for one in accepted:
+            self._context.see(one)
+        if merged.ties:
+            fields = ", ".join(f"'{name}'" for name in merged.ties)
+            self._context.note(
+                "tied-values", f"memory '{row['id']}': several values for {fields}", accepted[0]
+            )
+
+    def _text(self, row: Row, about: list[int]) -> tuple[str, ...]:
+        names = [self._references.name(pk) for pk in about]
+        return lexical.memory_row(row["content"], row["title"], row["source"], row["valid_at"], names)
+
+    def _write_links(self, pk: int, row: Row, about: list[int], mentions: list[int]) -> None:
+        for entity in about:
+            self._writer.add_link(pk, entity, ABOUT)
+        for entity in mentions:
+            self._writer.add_link(pk, entity, MENTION)
+        for tag in row["tags"]:
+            self._writer.add_tag(pk, tag)
+
+    def _change(self, pk: int, row: Row, old: Row, about: list[int], mentions: list[int]) -> None:
+        writer = self._writer
+        writer.keep_version(MEMORY, pk)
+        writer.update(MEMORY, row, self._text(row, about))
+        writer.clear_links(pk)
+        self._write_links(pk, row, about, mentions)
+        said = lexical.memory_text(row["content"], row["title"])
+        if said != lexical.memory_text(old["content"], old["title"]):
+            self._context.want_vector(MEMORY, pk, said, new=False)
+
+
+def _common_scopes(keys: list[bytes]) -> set[str]:
+    """Of the sets of scopes that records give one id, the scopes joined to the first set by overlap."""
+    sets: list[set[str]] = [set(_loaded(key)) for key in keys]
+    common = set(sets[0])
+    grown = True
+    while grown:
+        grown = False
+        for one in sets:
+            if one & common and not one <= common:
+                common |= one
+                grown = True
+    return common
+
+
+def _loaded(key: bytes) -> list[str]:
+    loaded: Any = json.loads(key)
+    return list(loaded)

@@ -1,0 +1,252 @@
+"""Joining records to one item: what each says, what the policy lets through, what the item becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from graphmem.commit.context import BatchContext, Refused
+from graphmem.fold import SCALARS, SETS, Contribution, Folded, fold
+from graphmem.prepare import canonical_json
+from graphmem.records import KINDS, Claim, EntityRecord, MemoryRecord, Record
+from graphmem.store.write import ENTITY, MEMORY, Row
+
+BASE_ORIGIN: Final = ""
+"""The uri that stands for "no origin", for items a transport file gives without saying where from."""
+
+Said = dict[str, Any]
+
+
+class Taken(NamedTuple):
+    """A contribution with its place in the store: origin number, record digest, line.
+
+    `written` is whether what it said is (or must be) written out, `stored` whether it is in the store.
+    """
+
+    origin: int
+    digest: bytes
+    line: int
+    taken_at: str
+    said: Said
+    written: bool
+    stored: bool
+
+
+def said_of_record(record: Record, links: Mapping[str, list[str]]) -> Said:
+    """What a record says about its item; `links` holds a memory's entity ids by `about` and `mentions`."""
+    if isinstance(record, EntityRecord):
+        said: Said = {"kind": record.kind, "description": record.description, "aliases": record.aliases}
+    elif isinstance(record, MemoryRecord):
+        said = {
+            "content": record.content, "title": record.title, "memory_type": record.memory_type,
+            "importance": record.importance, "valid_at": record.valid_at, "invalid_at": record.invalid_at,
+            "expired_at": record.expired_at, "tags": record.tags, "scopes": record.scopes, **links,
+        }  # fmt: skip
+        if record.source is not None:
+            said["place"] = [record.source, record.position]
+    else:
+        said = {
+            "predicate": record.predicate, "fact": record.fact, "weight": record.weight,
+            "invalid_at": record.invalid_at, "expired_at": record.expired_at, "stated_by": record.stated_by,
+        }  # fmt: skip
+    said["properties"] = record.properties
+    said["created_at"] = record.created_at
+    said["updated_at"] = record.updated_at
+    return _stated(said)
+
+
+def _stated(said: Said) -> Said:
+    return {key: value for key, value in said.items() if value is not None and value != [] and value != {}}
+
+
+def said_of_fields(kind: int, fields: Mapping[str, Any], taken_at: str) -> Said:
+    """What an item's only contribution said, read back from the item's own fields.
+
+    A time that equals the run's clock was not stated.
+    """
+    said = {name: fields.get(name) for name in (*SCALARS[kind], *SETS[kind], "properties")}
+    if kind == MEMORY and fields.get("source") is not None:
+        said["place"] = [fields["source"], fields.get("position")]
+    created, updated = fields["created_at"], fields["updated_at"]
+    if created != taken_at:
+        said["created_at"] = created
+    if updated != created:
+        said["updated_at"] = updated
+    return _stated(said)
+
+
+@dataclass(slots=True)
+class Merged:
+    """What an item becomes: its row with the sets as lists, the contributions, and what changed."""
+
+    row: Row
+    changed: bool
+    accepted: list[Record]
+    taken: list[Taken] = field(default_factory=list)
+    ties: list[str] = field(default_factory=list)
+
+
+class Merger:
+    """Merges groups of records into items under the run's conflict policy."""
+
+    def __init__(self, context: BatchContext) -> None:
+        self._context = context
+        self._run = context.run
+        self._writer = context.writer
+        self._policy = context.run.choices.on_conflict
+
+    def merge(
+        self, kind: int, base: Row, old: Row | None, group: Sequence[tuple[Record, Mapping[str, list[str]]]]
+    ) -> Merged:
+        """The item of a group of records; `old` is its present row, `base` the row to start from.
+
+        Rows carry the sets (`aliases`, `tags`, `about` …) as sorted lists. Counts the records that the
+        policy keeps out. With nothing accepted the outcome is unchanged.
+        """
+        held = self._held(kind, old)
+        standing = old is not None and old["batch"] not in self._run.batches
+        accepted: list[Record] = []
+        taken = list(held)
+        known = {(one.origin, one.digest) for one in held}
+        for record, links in group:
+            new = self._taken(kind, record, links, known)
+            if standing and old is not None:
+                try:
+                    new = self._allowed(kind, base, old, held, new, record)
+                except Refused as why:
+                    self._context.refuse(kind, record, why)
+                    continue
+            accepted.append(record)
+            replaced = {(one.origin, one.digest) for one in new}
+            taken = [one for one in taken if (one.origin, one.digest) not in replaced] + new
+            known |= replaced
+        if not accepted or not taken:
+            return Merged(dict(base), False, accepted, held)
+        row, folded = self._folded(kind, base, old, taken)
+        changed = old is None or any(row[key] != old[key] for key in row)
+        # Spellings of one kind or predicate are not values that differ.
+        ties = [name for name in folded.ties if name not in ("kind", "predicate")]
+        return Merged(row, changed, accepted, taken, ties)
+
+    def write(self, kind: int, item: int, merged: Merged) -> None:
+        """Writes the contributions.
+
+        While all contributions of an item have one digest, what they said is the item's own fields.
+        """
+        taken = [one for one in merged.taken if one.digest]
+        single = len({one.digest for one in taken}) == 1 and not any(one.written for one in merged.taken)
+        for one in taken:
+            if not one.stored:
+                said = None if single else canonical_json(one.said)
+                self._writer.add_contribution(
+                    one.origin, one.digest, kind, item, one.line, one.taken_at, said
+                )
+            elif not single and not one.written:
+                self._writer.say(kind, item, one.digest, canonical_json(one.said))
+
+    # ---- what is there, what comes ----------------------------------------------------------------
+
+    def _held(self, kind: int, old: Row | None) -> list[Taken]:
+        """The contributions that a present item has."""
+        if old is None:
+            return []
+        rows = self._writer.contributions_of(kind, old["pk"])
+        if not rows:
+            if old.get("stub"):
+                return []
+            said = said_of_fields(kind, old, "")
+            return [Taken(0, b"", 0, old["created_at"], said, True, True)]
+        first = rows[0][3]
+        return [
+            Taken(origin, digest, line, taken_at,
+                  said_of_fields(kind, old, first) if said is None else _decoded(said), said is not None, True)
+            for origin, digest, line, taken_at, said in rows
+        ]  # fmt: skip
+
+    def _taken(
+        self, kind: int, record: Record, links: Mapping[str, list[str]], known: set[tuple[int, bytes]]
+    ) -> list[Taken]:
+        """The contributions a record brings: itself, or those a transport file says it had."""
+        source = self._run.inputs[record.input]
+        if source.transport and record.origins:
+            claims = [self._claimed(kind, record, claim, links) for claim in record.origins]
+            return [one for one in claims if (one.origin, one.digest) not in known]
+        said = said_of_record(record, links)
+        if self._policy == "overwrite":
+            said["updated_at"] = self._run.clock
+        elif (source.origin, record.digest) in known:
+            return []
+        return [Taken(source.origin, record.digest, record.place[0], self._run.clock, said, False, False)]
+
+    def _claimed(self, kind: int, record: Record, claim: Claim, links: Mapping[str, list[str]]) -> Taken:
+        origin = self._writer.keep_origin(
+            claim.uri or BASE_ORIGIN, claim.format, claim.file_digest, claim.taken_at if claim.uri else None
+        )
+        if claim.said is None:
+            first = min(one.taken_at for one in record.origins or ())
+            fields = said_of_record(record, links)
+            if isinstance(record, MemoryRecord):
+                fields |= {"source": record.source, "position": record.position}
+            fields.setdefault("created_at", first)
+            fields.setdefault("updated_at", fields["created_at"])
+            said = said_of_fields(kind, fields, first)
+        else:
+            said = dict(claim.said)
+        digest = bytes.fromhex(claim.record_digest)
+        return Taken(origin, digest, claim.line, claim.taken_at, said, claim.said is not None, False)
+
+    # ---- policy -----------------------------------------------------------------------------------
+
+    def _allowed(
+        self, kind: int, base: Row, old: Row, held: list[Taken], new: list[Taken], record: Record
+    ) -> list[Taken]:
+        """The contributions of a record that the policy lets through to an item that stood before the run."""
+        if self._policy in ("merge", "overwrite"):
+            return new
+        if self._policy == "newer":
+            known = record.updated_at or record.created_at or self._run.clock
+            if known <= old["updated_at"] and new:
+                raise Refused("older-kept-out", f"{KINDS[kind]} is not newer than the stored one", skip=True)
+            return [one._replace(said=one.said | {"updated_at": known}) for one in new]
+        row, _ = self._folded(kind, base, old, [*held, *new]) if new else (old, None)
+        if all(row[key] == old[key] for key in row):
+            return new
+        differing = ", ".join(
+            f"'{key}'" for key in sorted(row) if row[key] != old[key] and key != "updated_at"
+        )
+        if self._policy == "skip":
+            raise Refused(
+                "conflict-skipped", f"{KINDS[kind]} differs from the stored one in {differing}", skip=True
+            )
+        raise Refused("conflict", f"{KINDS[kind]} differs from the stored one in {differing}")
+
+    # ---- the fold ---------------------------------------------------------------------------------
+
+    def _folded(self, kind: int, base: Row, old: Row | None, taken: list[Taken]) -> tuple[Row, Folded]:
+        folded = fold(kind, [Contribution(one.taken_at, one.said) for one in taken])
+        row = dict(base)
+        for name in SCALARS[kind]:
+            if name == "place":
+                row["source"], row["position"] = folded.fields.get("place") or (None, None)
+            elif name in folded.fields:
+                row[name] = folded.fields[name]
+            elif name not in ("kind", "content", "predicate", "valid_at"):
+                row[name] = None
+        if kind == MEMORY:
+            row["valid_at"] = folded.fields.get("valid_at")
+        for name in (*SETS[kind], "properties"):
+            row[name] = folded.fields[name]
+        if kind == ENTITY:
+            row["aliases"] = [alias for alias in row["aliases"] if alias != row["name"]]
+        row["created_at"], row["updated_at"] = folded.created_at, folded.updated_at
+        if old is not None and old.get("stub") and old["created_at"] != self._run.clock:
+            row["created_at"] = min(old["created_at"], folded.created_at)
+        return row, folded
+
+
+def _decoded(said: str) -> Said:
+    import json
+
+    decoded: Said = json.loads(said)
+    return decoded

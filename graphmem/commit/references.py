@@ -1,0 +1,171 @@
+"""References of a batch: from what a record wrote to the entity's row, with stubs for what is not there."""
+
+from __future__ import annotations
+
+from graphmem import lexical
+from graphmem.commit.context import BatchContext, Refused
+from graphmem.names import kind_key
+from graphmem.records import GLOBAL_SCOPE, UNKNOWN_KIND, Record, Ref
+from graphmem.resolve import Resolution, Step, newest
+from graphmem.store.write import ENTITY
+from graphmem.ulid import mint
+
+Identity = tuple[str, str, str]
+"""Scope, exact name, comparable kind."""
+
+
+class References:
+    """Finds entities for identities and references; what was found is remembered for the batch."""
+
+    def __init__(self, context: BatchContext) -> None:
+        self._context = context
+        self._run = context.run
+        self._writer = context.writer
+        self._tables = context.tables
+        self._met: dict[tuple[str, Ref], int | None | Refused] = {}
+        self._identities: dict[int, Identity] = {}
+        self._pks: dict[Identity, int] = {}
+        self._ids: dict[int, str] = {}
+
+    # ---- identities -------------------------------------------------------------------------------
+
+    def find(self, identity: Identity) -> int | None:
+        """The entity of an identity, following redirects and completions."""
+        found = self._pks.get(identity)
+        if found is not None:
+            return found
+        scope = self._writer.scopes.find(identity[0])
+        if scope is not None:
+            found = self._writer.entity(scope, identity[1], identity[2])
+        if found is None and self._tables.has_completions:
+            found = self._tables.completed(*identity)
+        if found is not None:
+            self.learn(found, identity)
+        return found
+
+    def learn(self, pk: int, identity: Identity) -> None:
+        """Remembers an entity's identity."""
+        self._pks[identity] = pk
+        self._identities[pk] = identity
+
+    def identity(self, pk: int) -> Identity:
+        """The identity of an entity."""
+        known = self._identities.get(pk)
+        if known is None:
+            known = self._writer.identity(pk)
+            self._identities[pk] = known
+        return known
+
+    def name(self, pk: int) -> str:
+        """The name of an entity."""
+        return self.identity(pk)[1]
+
+    def entity_id(self, pk: int) -> str:
+        """The public id of an entity."""
+        known = self._ids.get(pk)
+        if known is None:
+            known = self._writer.entity_id(pk)
+            self._ids[pk] = known
+        return known
+
+    # ---- references -------------------------------------------------------------------------------
+
+    def meet(self, scope: str, ref: Ref, record: Record) -> int | None:
+        """The entity that a record's reference means in one of its scopes.
+
+        `None` when a dangling reference is to be left out. Raises `Refused` when the record must be.
+        """
+        key = (scope, ref)
+        met = self._met.get(key, 0)
+        if met == 0:
+            try:
+                met = self._meet(scope, ref, record)
+            except Refused as why:
+                met = why
+            self._met[key] = met
+        if isinstance(met, Refused):
+            raise Refused(met.rule, met.message, skip=met.skip)
+        return met
+
+    def _meet(self, scope: str, ref: Ref, record: Record) -> int | None:
+        if ref.id is not None:
+            found = self._by_id(ref.id)
+            if found is not None:
+                if self.identity(found)[0] not in (scope, GLOBAL_SCOPE):
+                    raise Refused("foreign-scope", f"'{ref.id}' is an entity of another scope")
+                return found
+            if not ref.name:
+                raise Refused("dangling-reference", f"no entity has the id '{ref.id}'")
+        if ref.scope not in (None, scope, GLOBAL_SCOPE):
+            raise Refused("foreign-scope", f"'{ref.name}' is referred to in the scope '{ref.scope}'")
+        resolution = self._tables.resolve(scope, ref.name, ref.kind, ref.scope)
+        if resolution.candidates:
+            return self._choose(ref, resolution, record)
+        return self._dangling(ref.scope or scope, ref, record)
+
+    def _by_id(self, id_: str) -> int | None:
+        found = self._writer.by_id(ENTITY, id_)
+        if found is None and self._run.has_ids[ENTITY]:
+            identity = self._tables.declared_id(id_)
+            if identity is not None:
+                found = self._stand_for(identity, None)
+        return found
+
+    def _choose(self, ref: Ref, resolution: Resolution, record: Record) -> int:
+        chosen = resolution.chosen
+        if chosen is None:
+            if self._run.choices.on_ambiguous != "newest":
+                names = ", ".join(
+                    f"'{one.name}' ({one.kind or UNKNOWN_KIND}, {one.scope})" for one in resolution.candidates
+                )
+                raise Refused("ambiguous-name", f"'{ref.name}' could be any of {names}")
+            chosen = newest(resolution.candidates)
+        if resolution.step is Step.FULL_TEXT:
+            self._context.note("resolved-by-words", f"'{ref.name}' was taken as '{chosen.name}'", record)
+        return self._stand_for(chosen.identity, chosen.kind)
+
+    def _dangling(self, scope: str, ref: Ref, record: Record) -> int | None:
+        policy = self._run.choices.dangling
+        if policy == "error":
+            raise Refused("dangling-reference", f"nothing is called '{ref.name}'")
+        if policy == "skip":
+            self._context.note(
+                "skipped-reference", f"nothing is called '{ref.name}'; it was left out", record
+            )
+            return None
+        key = "" if ref.kind is None else kind_key(ref.kind)
+        identity = (scope, ref.name, key)
+        found = self.find(identity)
+        if found is None:
+            self._context.note("stub-created", f"nothing is called '{ref.name}'; a stub was made", record)
+            found = self._make_stub(identity, ref.kind if key else None)
+        return found
+
+    # ---- stubs ------------------------------------------------------------------------------------
+
+    def _stand_for(self, identity: Identity, kind: str | None) -> int:
+        """The row of an identity; one that a later batch of the run declares gets a stub to begin with."""
+        found = self.find(identity)
+        if found is not None:
+            return found
+        declared = self._tables.declared(*identity)
+        if declared is not None:
+            return self._make_stub(identity, declared[0] or kind, declared[1])
+        return self._make_stub(identity, kind)
+
+    def _make_stub(self, identity: Identity, kind: str | None, id_: str | None = None) -> int:
+        scope, name, key = identity
+        clock = self._run.clock
+        pk = self._writer.next_pk(ENTITY)
+        row = (
+            pk, id_ or mint(clock, "entity", scope, name, key), self._writer.scopes.pk(scope), name,
+            kind if key else None, key, None, None, None, "active", None, 1, clock, clock, self._writer.batch,
+        )  # fmt: skip
+        self._writer.add(ENTITY, row, lexical.entity_row(name, (), None))
+        self._writer.add_name(pk, name, alias=False)
+        self._context.want_vector(
+            ENTITY, pk, lexical.entity_text(name, kind if key else None, None), new=True
+        )
+        self.learn(pk, identity)
+        self._ids[pk] = row[1]
+        return pk

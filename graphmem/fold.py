@@ -1,0 +1,145 @@
+"""An item's mergeable fields as a function of its contributions.
+
+Contributions are taken in runs, told apart by `taken_at` (a run reads the clock once). Inside a run the
+order does not count: for a scalar a stated time beats an unknown one, a later time an earlier one, and a
+tie goes to the greatest value by code point. Between runs a value replaces an older one; a value of
+unknown time counts as said when its run took it. Sets are united, properties are scalars key by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from graphmem.prepare import canonical_json
+
+SCALARS: Final[tuple[tuple[str, ...], ...]] = (
+    ("kind", "description"),
+    ("content", "title", "memory_type", "importance", "place", "valid_at", "invalid_at", "expired_at"),
+    ("predicate", "fact", "weight", "invalid_at", "expired_at"),
+)
+SETS: Final[tuple[tuple[str, ...], ...]] = (
+    ("aliases",),
+    ("tags", "about", "mentions", "scopes"),
+    ("stated_by",),
+)
+
+
+class Contribution(NamedTuple):
+    """What one record said about an item, and when it was taken.
+
+    `said` holds the stated fields only: scalars, sets, `properties`, and the stated `created_at` and
+    `updated_at`. A memory's source and position are one scalar, `place`: `[uri, position]`.
+    """
+
+    taken_at: str
+    said: Mapping[str, Any]
+
+    @property
+    def known(self) -> str | None:
+        """When the record says it was last true, if it says so."""
+        time: str | None = self.said.get("updated_at") or self.said.get("created_at")
+        return time
+
+
+@dataclass(slots=True)
+class Folded:
+    """The outcome: fields by name, the two times, and which scalars were decided by a tie."""
+
+    fields: dict[str, Any]
+    created_at: str
+    updated_at: str
+    ties: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Scalar:
+    value: Any
+    asserted: str
+    changed: str
+
+
+def _order(value: Any) -> str:
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def _winner(stated: list[tuple[str | None, Any]]) -> tuple[str | None, Any, bool]:
+    """The value that one run states: (known time, value, whether a tie had to be broken)."""
+    if len(stated) == 1:
+        return (*stated[0], False)
+    best = max(stated, key=lambda pair: (pair[0] is not None, pair[0] or "", _order(pair[1])))
+    tie = any(time == best[0] and value != best[1] for time, value in stated)
+    return (*best, tie)
+
+
+def _apply(
+    state: dict[str, _Scalar], key: str, stated: list[tuple[str | None, Any]], taken_at: str, ties: list[str]
+) -> None:
+    known, value, tie = _winner(stated)
+    if tie:
+        ties.append(key)
+    time = known or taken_at
+    held = state.get(key)
+    if held is None:
+        state[key] = _Scalar(value, time, time)
+    elif held.value == value:
+        held.asserted = max(held.asserted, time)
+    elif (time, _order(value)) > (held.asserted, _order(held.value)):
+        if time == held.asserted:
+            ties.append(key)
+        state[key] = _Scalar(value, time, time)
+
+
+def _stated(run: list[Contribution], key: str) -> list[tuple[str | None, Any]]:
+    return [(one.known, one.said[key]) for one in run if one.said.get(key) is not None]
+
+
+def _created(first_run: list[Contribution]) -> str:
+    known = [one.said["created_at"] for one in first_run if one.said.get("created_at")]
+    return min(known) if known else first_run[0].taken_at
+
+
+def fold(kind: int, contributions: Iterable[Contribution]) -> Folded:
+    """The fields that the contributions (at least one) give an item of a kind (0 entity, 1 memory, 2 relation).
+
+    Pure, and the same for every order of its input.
+    """
+    ordered = sorted(contributions, key=lambda one: one.taken_at)
+    scalars: dict[str, _Scalar] = {}
+    properties: dict[str, _Scalar] = {}
+    members: dict[str, dict[Any, str]] = {name: {} for name in SETS[kind]}
+    ties: list[str] = []
+    created_at = ""
+    for taken_at, group in groupby(ordered, key=lambda one: one.taken_at):
+        run = list(group)
+        if not created_at:
+            created_at = _created(run)
+        _apply(scalars, "", [(one.known, True) for one in run], taken_at, ties)
+        for name in SCALARS[kind]:
+            stated = _stated(run, name)
+            if stated:
+                _apply(scalars, name, stated, taken_at, ties)
+        for key in {key for one in run for key in one.said.get("properties") or ()}:
+            stated = [
+                (one.known, one.said["properties"][key])
+                for one in run
+                if key in (one.said.get("properties") or ())
+            ]
+            _apply(properties, key, stated, taken_at, ties)
+        for name, held in members.items():
+            before = set(held)
+            for one in run:
+                for member in one.said.get(name) or ():
+                    if member not in before:
+                        time = one.known or taken_at
+                        held[member] = min(held.get(member, time), time)
+    times = [one.changed for one in scalars.values()]
+    times += [one.changed for one in properties.values()]
+    # Links never touch an item's time.
+    times += [t for name, held in members.items() if name not in ("about", "mentions") for t in held.values()]
+    fields: dict[str, Any] = {name: one.value for name, one in scalars.items() if name}
+    fields["properties"] = {key: one.value for key, one in sorted(properties.items())}
+    fields.update({name: sorted(held) for name, held in members.items()})
+    return Folded(fields, created_at, max(times), sorted(set(ties)))

@@ -1,0 +1,307 @@
+"""Reading the inputs of a run: format by format, record by record, into batches and declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Protocol
+
+from graphmem import formats
+from graphmem.commit import Input, natural_key
+from graphmem.commit.context import MEMORY_SCOPES
+from graphmem.errors import AmbiguousFormat, FormatError, FormatFailed, UnknownFormat
+from graphmem.findings import Finding, Severity, finding
+from graphmem.mapping import to_mapping
+from graphmem.names import kind_key
+from graphmem.outcome import UNRECOGNISED, ImportReport
+from graphmem.prepare import canonical_json, prepare
+from graphmem.reading import Found, discover, open_input
+from graphmem.records import (
+    KINDS,
+    NO_PLACE,
+    EntityRecord,
+    ManifestRecord,
+    MemoryRecord,
+    Place,
+    Record,
+    Ref,
+    RelationRecord,
+    kind_of,
+)
+from graphmem.spool import Spool
+from graphmem.store.run import RunTables
+from graphmem.store.write import ENTITY, MEMORY, RELATION
+
+STDIN_URI: Final = "stdin:"
+_TELL_EVERY: Final = 2_000
+
+
+class Wanted(Protocol):
+    """The options that reading an input needs."""
+
+    @property
+    def paths(self) -> Sequence[str]: ...
+    @property
+    def format(self) -> str | None: ...
+    @property
+    def encoding(self) -> str | None: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def map_scope(self) -> Mapping[str, str]: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def max_errors(self) -> int | None: ...
+
+
+@dataclass(slots=True)
+class _File:
+    """The input that is being read."""
+
+    number: int
+    source: Input
+    manifest: ManifestRecord | None = None
+    counts: dict[str, int] | None = None
+    hash: Any = None
+    last_error: Place | None = None
+
+
+class Gathering:
+    """Reads all inputs; afterwards `spool` holds the batches and `inputs` where they came from."""
+
+    def __init__(
+        self, wanted: Wanted, tables: RunTables, report: ImportReport,
+        progress: Callable[[str, int, int | None], None] | None,
+    ) -> None:  # fmt: skip
+        self._wanted = wanted
+        self._tables = tables
+        self._report = report
+        self._progress = progress
+        self._importer = formats.importer(wanted.format) if wanted.format else None
+        self.inputs: list[Input] = []
+        self.spool = Spool()
+        self.records = 0
+        self.gave_up = False
+        self._batch: list[Record] = []
+        self._lanes: tuple[list[Record], list[Record]] = ([], [])
+        self._split = False
+
+    def read(self) -> None:
+        """Reads every input to its end, or until there are more errors than the caller bears."""
+        discovery = discover(self._wanted.paths)
+        for found in discovery:
+            if isinstance(found, Finding):
+                self._report.findings.add(found)
+            else:
+                self._read(found)
+            if self.gave_up:
+                return
+        self._report.ignored_files = discovery.ignored_files
+        if self._batch:
+            self._flush(self._batch)
+
+    # ---- one input --------------------------------------------------------------------------------
+
+    def _read(self, found: Found) -> None:
+        uri = STDIN_URI if found.path is None else found.path.resolve().as_uri()
+        source = Input(found.label, uri)
+        file = _File(len(self.inputs), source)
+        self.inputs.append(source)
+        with open_input(found, self._wanted.encoding) as opened:
+            try:
+                importer = self._importer or formats.pick(opened.head(), found.name, found.label)[0]
+            except (UnknownFormat, AmbiguousFormat) as error:
+                if opened.complete:
+                    rule = "unknown-format" if isinstance(error, UnknownFormat) else "ambiguous-format"
+                    self._report.findings.add(finding(rule, error.message, file=found.label, hint=error.hint))
+            else:
+                source.format = importer.name
+                root = None if found.root is None else str(found.root)
+                told = formats.Source(found.label, found.name, root)
+                for item in self._items(importer, opened.stream, told):
+                    self._take(file, item)
+                    if self.gave_up:
+                        break
+            source.digest = opened.digest if not self.gave_up else None
+            for problem in opened.findings:
+                self._found(file, problem)
+        self._end(file)
+
+    @staticmethod
+    def _items(importer: formats.Importer, stream: Any, told: formats.Source) -> Iterator[formats.Item]:
+        """What an importer yields; what it raises becomes an error of the format."""
+        try:
+            yield from importer.read(stream, told)
+        except (FormatError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise FormatFailed(
+                f"{told.label}: the import format '{importer.name}' failed: {type(error).__name__}: {error}",
+                "this is a fault of the format, not of the file; please report it",
+            ) from error
+
+    def _take(self, file: _File, item: formats.Item) -> None:
+        if isinstance(item, Finding):
+            self._found(file, item)
+        elif isinstance(item, ManifestRecord):
+            self._begin_transport(file, item)
+        else:
+            self._record(file, item)
+
+    def _found(self, file: _File, found: Finding) -> None:
+        report = self._report
+        report.findings.add(found)
+        if found.severity is not Severity.ERROR:
+            return
+        if found.place.line and found.place != file.last_error:
+            file.last_error = found.place
+            counts = report.counts[found.record_kind if found.record_kind in KINDS else UNRECOGNISED]
+            counts.read += 1
+            counts.rejected += 1
+        limit = self._wanted.max_errors
+        if limit is not None and report.findings.errors > limit:
+            self.gave_up = True
+
+    # ---- records ----------------------------------------------------------------------------------
+
+    def _record(self, file: _File, record: Record) -> None:
+        counts = self._report.counts[kind_of(record)]
+        counts.read += 1
+        if file.counts is not None:
+            file.counts[kind_of(record)] += 1
+            file.hash.update(canonical_json(to_mapping(record)).encode("utf-8", "surrogatepass"))
+        elif getattr(record, "origins", None) is not None:
+            record.origins = None
+        try:
+            prepare(record, file.number, self._wanted.scope, self._wanted.map_scope)
+        except UnicodeEncodeError:
+            counts.read -= 1
+            message = "text with half of a surrogate pair"
+            self._found(
+                file,
+                finding("lone-surrogate", message, file=file.source.label, place=record.place,
+                        record_kind=kind_of(record)),
+            )  # fmt: skip
+            return
+        file.source.records += 1
+        self.records += 1
+        self._lanes[type(record) is not EntityRecord].append(record)
+        if len(self._lanes[0]) + len(self._lanes[1]) >= self._wanted.batch_size:
+            self._split_file()
+        if self._progress is not None and self.records % _TELL_EVERY == 0:
+            self._progress("read", self.records, None)
+
+    def _split_file(self) -> None:
+        """Puts aside a part of a file that is too large for one batch."""
+        if not self._split:
+            self._flush(self._batch)
+            self._batch = []
+            self._split = True
+        longer = len(self._lanes[1]) >= len(self._lanes[0])
+        self._flush(self._lanes[longer], int(longer))
+        self._lanes[longer].clear()
+
+    def _end(self, file: _File) -> None:
+        """Closes an input: whole files share a batch while they fit."""
+        self._check_manifest(file)
+        if self._split:
+            for lane, rest in enumerate(self._lanes):
+                self._flush(rest, lane)
+            self.spool.seal()
+            self._split = False
+        else:
+            records = [*self._lanes[0], *self._lanes[1]]
+            if len(self._batch) + len(records) > self._wanted.batch_size:
+                self._flush(self._batch)
+                self._batch = records
+            else:
+                self._batch += records
+        self._lanes = ([], [])
+
+    def _flush(self, batch: list[Record], lane: int | None = None) -> None:
+        """Notes what a full batch declares and puts it aside."""
+        if not batch:
+            return
+        transport = [one.transport for one in self.inputs]
+        entities = [one for one in batch if type(one) is EntityRecord]
+        self._tables.declare(
+            (one.scope or "", one.name, kind_key(one.kind), one.kind, one.id, one.aliases) for one in entities
+        )
+        refs: set[tuple[str, str, str, str]] = set()
+        for one in batch:
+            if transport[one.input]:
+                continue
+            if type(one) is MemoryRecord:
+                for ref in (*one.about, *one.mentions):
+                    if ref.kind is not None and ref.name:
+                        self._note_ref(refs, one.scopes, ref)
+            elif type(one) is RelationRecord:
+                for ref in (one.subject, one.object):
+                    if ref.kind is not None and ref.name:
+                        self._note_ref(refs, [one.scope or ""], ref)
+        if refs:
+            self._tables.refer(sorted(refs))
+        self._claim(batch)
+        self.spool.push(list(batch), lane)
+
+    @staticmethod
+    def _note_ref(refs: set[tuple[str, str, str, str]], scopes: list[str], ref: Ref) -> None:
+        key = kind_key(ref.kind)
+        if key and ref.kind is not None:
+            for scope in [ref.scope] if ref.scope is not None else scopes:
+                refs.add((scope, ref.name, key, ref.kind))
+
+    def _claim(self, batch: list[Record]) -> None:
+        claims: list[tuple[int, str, bytes]] = []
+        for one in batch:
+            if one.id is None:
+                continue
+            if type(one) is EntityRecord:
+                claims.append((ENTITY, one.id, natural_key(one)))
+            elif type(one) is MemoryRecord:
+                claims.append((MEMORY, one.id, natural_key(one)))
+                claims.append((MEMORY_SCOPES, one.id, canonical_json(one.scopes).encode()))
+            else:
+                claims.append((RELATION, one.id, natural_key(one)))
+        if claims:
+            self._tables.claim(claims)
+
+    # ---- manifests --------------------------------------------------------------------------------
+
+    def _begin_transport(self, file: _File, manifest: ManifestRecord) -> None:
+        label = file.source.label
+        if file.source.records or file.manifest is not None:
+            message = "a manifest that is not the first record was ignored"
+            self._report.findings.add(
+                finding("manifest-not-first", message, file=label, place=manifest.place)
+            )
+            return
+        file.manifest = manifest
+        file.counts = dict.fromkeys(KINDS, 0)
+        file.hash = sha256()
+        file.source.transport = True
+        if manifest.filters:
+            told = ", ".join(f"{key} = {value}" for key, value in sorted(manifest.filters.items()))
+            message = f"this export was made with the filters {told}"
+            self._report.findings.add(finding("partial-export", message, file=label, place=manifest.place))
+
+    def _check_manifest(self, file: _File) -> None:
+        manifest = file.manifest
+        if manifest is None or file.counts is None or self.gave_up:
+            return
+        wrong = [
+            f"{file.counts[kind]} instead of {manifest.counts.get(kind)} {kind} records"
+            for kind in KINDS
+            if manifest.counts is not None and manifest.counts.get(kind, 0) != file.counts[kind]
+        ]
+        if not wrong and manifest.digest is not None and manifest.digest != file.hash.hexdigest():
+            wrong = ["content of another digest"]
+        if wrong:
+            message = f"the file has {', '.join(wrong)}"
+            self._report.findings.add(
+                finding(
+                    "manifest-mismatch", message, file=file.source.label, place=manifest.place or NO_PLACE
+                )
+            )

@@ -1,0 +1,466 @@
+"""From a parsed value (JSON, YAML, a tool argument) to a record, with findings for what is wrong.
+
+The shapes are those of the canonical format: mappings with a `type`, and short triples.
+Every value is checked; a record with a bad value is rejected with one finding per bad value, and keys
+that are not known are kept in `properties`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from graphmem.findings import Finding, finding
+from graphmem.names import exact
+from graphmem.records import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    MAX_ID_LENGTH,
+    Claim,
+    EntityRecord,
+    ManifestRecord,
+    MemoryRecord,
+    Place,
+    Record,
+    Ref,
+    RelationRecord,
+)
+from graphmem.scopes import is_scope
+from graphmem.times import parse_time
+
+_Check = Callable[[Any], Any]
+_TIMES: Final = frozenset(("created_at", "updated_at", "valid_at", "invalid_at", "expired_at"))
+STATES: Final = ("active", "archived")
+
+
+class _Bad(Exception):
+    """A value that cannot be used: the rule and what should have been there."""
+
+    def __init__(self, rule: str, expected: str) -> None:
+        super().__init__(expected)
+        self.rule = rule
+        self.expected = expected
+
+
+# ---- checks of single values: return the value to store, or raise _Bad ------------------------------
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise _Bad("bad-value", "must be text")
+
+
+def _word(value: Any) -> str:
+    """Text that names something: a kind, a type, a tag, a predicate."""
+    if not isinstance(value, str):
+        raise _Bad("bad-value", "must be text")
+    clean = exact(value)
+    if not clean:
+        raise _Bad("bad-value", "must not be empty")
+    return clean
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Bad("bad-name", "must be text")
+    clean = exact(value)
+    if not clean:
+        raise _Bad("bad-name", "is empty")
+    return clean
+
+
+def _id(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID_LENGTH:
+        raise _Bad("bad-id", f"must be text of 1 to {MAX_ID_LENGTH} characters")
+    return value
+
+
+def _scope(value: Any) -> str:
+    if isinstance(value, str) and is_scope(value):
+        return value
+    raise _Bad("bad-scope", "must be 'global', 'repo:/absolute/path' or 'kind:value'")
+
+
+def _unit_number(value: Any) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    raise _Bad("bad-value", "must be a number from 0 to 1")
+
+
+def _position(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63:
+        return value
+    raise _Bad("bad-value", "must be a whole number from 0")
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _Bad("bad-value", "must be true or false")
+
+
+def _state(value: Any) -> str:
+    if value in STATES:
+        return str(value)
+    raise _Bad("bad-value", "must be 'active' or 'archived'")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise _Bad("bad-value", "must be an object")
+
+
+def _listed(check: _Check) -> _Check:
+    """A list of checked values; one bare value is a list of one."""
+
+    def checked(value: Any) -> list[Any]:
+        return [check(one) for one in (value if isinstance(value, list) else [value])]
+
+    return checked
+
+
+def _set_of(check: _Check) -> _Check:
+    """A set of checked texts, sorted by code point; one bare value is a set of one."""
+
+    def checked(value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return sorted({check(one) for one in value})
+        return [check(value)]
+
+    return checked
+
+
+def _ref(value: Any) -> Ref:
+    if isinstance(value, str):
+        return Ref(_name(value))
+    if not isinstance(value, dict):
+        raise _Bad("bad-value", "must be a name or an object with 'name' or 'id'")
+    strange = value.keys() - {"name", "kind", "scope", "id"}
+    if strange:
+        raise _Bad("bad-value", f"a reference has no key '{min(strange, key=str)}'")
+    given = {key: one for key, one in value.items() if one is not None}
+    if "name" not in given and "id" not in given:
+        raise _Bad("bad-value", "must be a name or an object with 'name' or 'id'")
+    return Ref(
+        _name(given["name"]) if "name" in given else "",
+        _word(given["kind"]) if "kind" in given else None,
+        _scope(given["scope"]) if "scope" in given else None,
+        _id(given["id"]) if "id" in given else None,
+    )
+
+
+def _memory_id(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() == {"id"}:
+        value = value["id"]
+    return _id(value)
+
+
+def _refs(value: Any) -> list[Ref]:
+    if not isinstance(value, list):
+        return [_ref(value)]
+    if len(value) == 1:
+        return [_ref(value[0])]
+    return sorted({_ref(one) for one in value}, key=_ref_order)
+
+
+def _ref_order(ref: Ref) -> tuple[str, str, str, str]:
+    return (ref.name, ref.kind or "", ref.scope or "", ref.id or "")
+
+
+def _known_ref(value: Any) -> Ref:
+    ref = _ref(value)
+    if not ref.name:
+        raise _Bad("bad-value", "must be an object with 'name'")
+    return ref
+
+
+def _claim(value: Any) -> Claim:
+    value = _mapping(value)
+    try:
+        digest = bytes.fromhex(_text(value.get("record"))).hex()
+        line = value.get("line") or 0
+        said = value.get("said")
+        return Claim(
+            uri=value.get("uri") and _text(value["uri"]),
+            format=value.get("format") and _text(value["format"]),
+            file_digest=value.get("digest") and _text(value["digest"]),
+            record_digest=digest,
+            line=_position(line),
+            taken_at=parse_time(value.get("taken_at"))[0],
+            said=None if said is None else _mapping(said),
+        )
+    except ValueError as error:
+        raise _Bad("bad-value", "must be a list of origins as an export writes them") from error
+
+
+_COMMON: Final[dict[str, _Check]] = {
+    "id": _id,
+    "state": _state,
+    "archived_by": _word,
+    "properties": _mapping,
+    "origins": _listed(_claim),
+}
+_ENTITY: Final[dict[str, _Check]] = {
+    **_COMMON,
+    "name": _name,
+    "kind": _word,
+    "scope": _scope,
+    "description": _text,
+    "aliases": _set_of(_name),
+    "stub": _flag,
+    "id_aliases": _set_of(_id),
+    "redirects": _listed(_known_ref),
+}
+_MEMORY: Final[dict[str, _Check]] = {
+    **_COMMON,
+    "content": _text,
+    "title": _text,
+    "memory_type": _word,
+    "importance": _unit_number,
+    "tags": _set_of(_word),
+    "scopes": _set_of(_scope),
+    "about": _refs,
+    "mentions": _refs,
+}
+_RELATION: Final[dict[str, _Check]] = {
+    **_COMMON,
+    "subject": _ref,
+    "predicate": _word,
+    "object": _ref,
+    "scope": _scope,
+    "weight": _unit_number,
+    "fact": _text,
+    "stated_by": _set_of(_memory_id),
+    "id_aliases": _set_of(_id),
+}
+_ENTITY_TIMES: Final = frozenset(("created_at", "updated_at"))
+
+# Per type: checks, time keys, keys that must be there, the record class.
+_TYPES: Final[dict[str, tuple[dict[str, _Check], frozenset[str], tuple[str, ...], type[Record]]]] = {
+    "entity": (_ENTITY, _ENTITY_TIMES, ("name",), EntityRecord),
+    "memory": (_MEMORY, _TIMES, ("content",), MemoryRecord),
+    "relation": (_RELATION, _TIMES, ("subject", "predicate", "object"), RelationRecord),
+}
+
+
+def _source(value: Any, fields: dict[str, Any]) -> None:
+    if isinstance(value, str):
+        fields["source"] = value
+        return
+    value = _mapping(value)
+    strange = value.keys() - {"uri", "position"}
+    if strange or not isinstance(value.get("uri"), str):
+        raise _Bad("bad-value", "must be text or an object with 'uri' and 'position'")
+    fields["source"] = value["uri"]
+    if value.get("position") is not None:
+        fields["position"] = _position(value["position"])
+
+
+def _time(value: Any, key: str, place: Place, file: str, findings: list[Finding]) -> str:
+    try:
+        time, guessed = parse_time(value)
+    except ValueError:
+        raise _Bad("bad-time", f"cannot be understood: {str(value)[:60]!r}") from None
+    if guessed:
+        message = f"'{key}' was taken as {time}"
+        findings.append(finding("guessed-time", message, file=file, place=place))
+    return time
+
+
+def _keep_extras(
+    extras: dict[str, Any], fields: dict[str, Any], place: Place, file: str, findings: list[Finding]
+) -> None:
+    properties = dict(fields.get("properties", {}))
+    for key, value in extras.items():
+        kept = key
+        if key in properties:
+            kept = f"extra.{key}"
+            message = f"'{key}' is given both as a key and in 'properties'"
+            findings.append(finding("key-collision", message, file=file, place=place))
+        properties[kept] = value
+    fields["properties"] = properties
+
+
+def _build(
+    value: dict[str, Any], type_: str, place: Place, file: str, findings: list[Finding]
+) -> Record | None:
+    checks, times, needed, make = _TYPES[type_]
+    fields: dict[str, Any] = {}
+    extras: dict[str, Any] | None = None
+    sound = True
+    for key, given in value.items():
+        try:
+            check = checks.get(key)
+            if check is not None:
+                if given is not None:
+                    fields[key] = check(given)
+            elif key == "type":
+                pass
+            elif key in times:
+                if given is not None:
+                    fields[key] = _time(given, key, place, file, findings)
+            elif key == "source" and type_ == "memory":
+                if given is not None:
+                    _source(given, fields)
+            else:
+                extras = extras or {}
+                extras[key] = given
+        except _Bad as bad:
+            sound = False
+            findings.append(
+                finding(bad.rule, f"'{key}' {bad.expected}", file=file, place=place, record_kind=type_)
+            )
+    for key in needed:
+        if key not in fields and (key not in value or value[key] is None):
+            sound = False
+            message = f"{type_} without '{key}'"
+            findings.append(finding("missing-key", message, file=file, place=place, record_kind=type_))
+    if not sound:
+        return None
+    if extras is not None:
+        _keep_extras(extras, fields, place, file, findings)
+    fields["place"] = place
+    return make(**fields)
+
+
+def _triple(value: list[Any], place: Place, file: str, findings: list[Finding]) -> Record | None:
+    if len(value) != 3:
+        message = f"a short triple has 3 parts, this list has {len(value)}"
+        findings.append(finding("not-a-record", message, file=file, place=place))
+        return None
+    shape = {"subject": value[0], "predicate": value[1], "object": value[2]}
+    return _build(shape, "relation", place, file, findings)
+
+
+def _manifest(
+    value: dict[str, Any], place: Place, file: str, findings: list[Finding]
+) -> ManifestRecord | None:
+    version = value.get("version")
+    counts = value.get("counts")
+    digest = value.get("digest")
+    filters = value.get("filters") or {}
+    if (
+        value.get("format") != FORMAT_NAME
+        or not isinstance(version, int)
+        or not (counts is None or isinstance(counts, dict))
+        or not (digest is None or isinstance(digest, str))
+        or not isinstance(filters, dict)
+    ):
+        findings.append(
+            finding("bad-manifest", "a manifest that is not one of graphmem's", file=file, place=place)
+        )
+        return None
+    if version > FORMAT_VERSION:
+        message = f"the file is of format version {version}; this graphmem reads up to {FORMAT_VERSION}"
+        findings.append(finding("newer-format", message, file=file, place=place))
+        return None
+    tool = value.get("tool")
+    return ManifestRecord(version, counts, digest, tool if isinstance(tool, str) else None, filters, place)
+
+
+def guess_type(value: dict[str, Any]) -> str | None:
+    """The type of a mapping: its `type`, else a relation by its keys; `None` when neither is known."""
+    type_ = value.get("type")
+    if type_ is None:
+        return "relation" if "subject" in value and "predicate" in value and "object" in value else None
+    return type_ if isinstance(type_, str) and (type_ in _TYPES or type_ == "manifest") else None
+
+
+def to_record(value: Any, place: Place, file: str, findings: list[Finding]) -> Record | ManifestRecord | None:
+    """The record that a parsed value stands for, or `None` when it is rejected.
+
+    Appends to `findings` what is wrong, with `place` and `file`. `value` must not hold lone surrogates.
+    """
+    if isinstance(value, list):
+        return _triple(value, place, file, findings)
+    if not isinstance(value, dict):
+        message = f"a record is an object or a list of three, not {type(value).__name__}"
+        findings.append(finding("not-a-record", message, file=file, place=place))
+        return None
+    type_ = guess_type(value)
+    if type_ is None:
+        keys = ", ".join(f"'{str(key)[:40]}'" for key in list(value)[:12])
+        said = f"type {str(value['type'])[:40]!r}" if value.get("type") is not None else "no type"
+        message = f"a record of {said} with the keys {keys or '(none)'}"
+        findings.append(finding("unknown-shape", message, file=file, place=place))
+        return None
+    if type_ == "manifest":
+        return _manifest(value, place, file, findings)
+    return _build(value, type_, place, file, findings)
+
+
+# ---- the way back ---------------------------------------------------------------------------------
+
+
+def ref_mapping(ref: Ref) -> Any:
+    """A reference as it is written: a bare name, or a mapping of what it gives."""
+    if ref.kind is None and ref.scope is None and ref.id is None:
+        return ref.name
+    given = {"name": ref.name or None, "kind": ref.kind, "scope": ref.scope, "id": ref.id}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def claim_mapping(claim: Claim) -> dict[str, Any]:
+    """An entry of `origins` as it is written."""
+    given = {
+        "uri": claim.uri,
+        "format": claim.format,
+        "digest": claim.file_digest,
+        "record": claim.record_digest,
+        "line": claim.line or None,
+        "taken_at": claim.taken_at,
+        "said": claim.said,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+_ORDER: Final[dict[str, tuple[str, ...]]] = {
+    "entity": ("id", "name", "kind", "scope", "description", "aliases", "properties", "state", "archived_by",
+               "stub", "created_at", "updated_at", "id_aliases", "redirects", "origins"),
+    "memory": ("id", "content", "title", "memory_type", "importance", "tags", "scopes", "about", "mentions",
+               "source", "properties", "state", "archived_by", "created_at", "updated_at", "valid_at",
+               "invalid_at", "expired_at", "origins"),
+    "relation": ("id", "subject", "predicate", "object", "scope", "weight", "fact", "stated_by", "properties",
+                 "state", "archived_by", "created_at", "updated_at", "valid_at", "invalid_at", "expired_at",
+                 "id_aliases", "origins"),
+}  # fmt: skip
+"""The keys of a written record after `type`, in order."""
+
+
+def ordered(type_: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The canonical mapping of a record: `type` first, keys in order, nothing that is absent or empty."""
+    mapping: dict[str, Any] = {"type": type_}
+    for key in _ORDER[type_]:
+        value = fields.get(key)
+        if value is not None and value is not False and value != [] and value != {}:
+            mapping[key] = value
+    return mapping
+
+
+def to_mapping(record: Record) -> dict[str, Any]:
+    """The canonical mapping that `to_record` reads back as this record."""
+    if isinstance(record, MemoryRecord):
+        type_ = "memory"
+        source: Any = record.source
+        if record.position is not None:
+            source = {"uri": record.source, "position": record.position}
+        fields = {name: getattr(record, name) for name in _ORDER["memory"] if name != "source"}
+        fields["source"] = source
+        fields["about"] = [ref_mapping(ref) for ref in record.about]
+        fields["mentions"] = [ref_mapping(ref) for ref in record.mentions]
+    elif isinstance(record, EntityRecord):
+        type_ = "entity"
+        fields = {name: getattr(record, name) for name in _ORDER["entity"]}
+        fields["redirects"] = [ref_mapping(ref) for ref in record.redirects]
+    else:
+        type_ = "relation"
+        fields = {name: getattr(record, name) for name in _ORDER["relation"]}
+        fields["subject"] = ref_mapping(record.subject)
+        fields["object"] = ref_mapping(record.object)
+    if fields.get("origins"):
+        fields["origins"] = [claim_mapping(claim) for claim in fields["origins"]]
+    return ordered(type_, fields)

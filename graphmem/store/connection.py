@@ -1,0 +1,165 @@
+"""Opening the SQLite file: identity, migrations, pragmas, the vector extension, errors of SQLite as ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from graphmem.errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreForeign,
+    StoreFull,
+    StoreNotFound,
+    StoreReadOnly,
+    StoreTooNew,
+)
+from graphmem.store.schema import MIGRATIONS, migration_sql
+
+APPLICATION_ID: Final = 0x676D656D  # "gmem"
+SCHEMA_VERSION: Final = len(MIGRATIONS)
+BUSY_TIMEOUT_MS: Final = 30_000
+_CACHE_KIB: Final = 65_536
+
+
+@contextmanager
+def translated(path: object) -> Iterator[None]:
+    """Turns what SQLite raises into the errors of `graphmem.errors`, naming the store."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(
+            f"{path}: another process is writing and did not finish in time",
+            "try again; set GRAPHMEM_BUSY_TIMEOUT (milliseconds) to wait longer",
+        ) from error
+    except apsw.ReadOnlyError as error:
+        raise StoreReadOnly(f"{path}: the store can only be read", "check the permissions") from error
+    except (apsw.FullError, apsw.IOError) as error:
+        raise StoreFull(f"{path}: the disk did not take the write ({error})", "free some room") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreDamaged(
+            f"{path}: not a sound database ({error})", "restore a backup of the file"
+        ) from error
+    except apsw.CantOpenError as error:
+        raise StoreError(f"{path}: cannot be opened ({error})", "check the path and permissions") from error
+
+
+def _vec0_path() -> str | None:
+    """The file of the sqlite-vec extension; importing its module would cost a quarter of a second."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        return None
+    return str(Path(spec.origin).parent / "vec0")
+
+
+def load_vectors(db: apsw.Connection) -> bool:
+    """Loads the vec0 extension into the connection; False when it is not available here."""
+    path = _vec0_path()
+    if path is None:
+        return False
+    try:
+        db.enable_load_extension(True)
+        db.load_extension(path)
+    except apsw.ExtensionLoadingError:
+        return False
+    finally:
+        db.enable_load_extension(False)
+    return True
+
+
+def _busy_timeout() -> int:
+    given = os.environ.get("GRAPHMEM_BUSY_TIMEOUT", "")
+    return int(given) if given.isdigit() else BUSY_TIMEOUT_MS
+
+
+def _identify(db: apsw.Connection, path: str) -> int:
+    """The schema version of the file: 0 for an empty one. Raises for a file that is not ours or newer."""
+    application = db.pragma("application_id")
+    version = db.pragma("user_version")
+    if application != APPLICATION_ID:
+        tables = db.execute("SELECT count(*) FROM sqlite_schema").get
+        if tables or application:
+            raise StoreForeign(
+                f"{path}: this database belongs to another program and was not touched",
+                "choose another file with --db",
+            )
+        return 0
+    if version > SCHEMA_VERSION:
+        raise StoreTooNew(
+            f"{path}: written by a newer graphmem (schema {version}; this one knows {SCHEMA_VERSION})",
+            "upgrade graphmem",
+        )
+    return int(version)
+
+
+def _migrate(db: apsw.Connection, path: str) -> None:
+    """Brings the schema up to date, each migration in one transaction with its number."""
+    if _identify(db, path) == SCHEMA_VERSION:
+        return
+    while True:
+        with db:
+            version = _identify(db, path)
+            if version == SCHEMA_VERSION:
+                return
+            db.execute(migration_sql(version))
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {version + 1}")
+
+
+def connect(path: str | Path, *, write: bool) -> apsw.Connection:
+    """An open connection to the store at `path` (or `:memory:`).
+
+    A reader is opened read-only by SQLite and never creates the file. A writer creates and migrates.
+    Raises `StoreNotFound`, `StoreForeign`, `StoreTooNew`, `StoreDamaged`, `StoreBusy`, `StoreReadOnly`.
+    """
+    name = str(path)
+    in_memory = name == ":memory:"
+    if not in_memory and not Path(name).exists():
+        if not write:
+            raise StoreNotFound(f"there is no store at {name}", "import something, or name it with --db")
+        Path(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with translated(name):
+        if write:
+            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        else:
+            flags = apsw.SQLITE_OPEN_READONLY
+        db = apsw.Connection(name, flags=flags)
+        try:
+            db.set_busy_timeout(_busy_timeout())
+            db.transaction_mode = "IMMEDIATE"
+            db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+            db.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+            db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+            db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            if write:
+                _open_for_writing(db, name, in_memory=in_memory)
+            else:
+                version = _identify(db, name)
+                if version < SCHEMA_VERSION:
+                    raise StoreNotFound(
+                        f"{name}: an empty or older store, which reading does not change",
+                        "run any writing command once, for example 'gmem import'",
+                    )
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def _open_for_writing(db: apsw.Connection, name: str, *, in_memory: bool) -> None:
+    _identify(db, name)
+    if not in_memory:
+        db.pragma("journal_mode", "wal")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA journal_size_limit = 67108864")
+        if os.name == "posix":
+            Path(name).chmod(0o600)
+    _migrate(db, name)
+    db.execute("PRAGMA foreign_keys = ON")

@@ -1,0 +1,326 @@
+"""What one import run declares, in temporary tables: names it will bring, references with kinds, ids.
+
+They let a reference find a declaration that comes later in the run, and make the outcome independent of
+order and batch size. Temporary tables live in SQLite's own temporary file, so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import apsw
+
+from graphmem.names import folded, name_keys, words
+from graphmem.records import GLOBAL_SCOPE
+from graphmem.resolve import Candidate, Resolution, resolve
+from graphmem.store.sets import Scopes
+
+_SCHEMA: Final = """
+PRAGMA temp.cache_size = -16384;
+CREATE TEMP TABLE run_decl (
+  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, id TEXT, weak INTEGER,
+  final_name TEXT, final_kind TEXT, UNIQUE (scope, name, kind_key)
+);
+CREATE INDEX temp.run_final ON run_decl (scope, final_name) WHERE final_name NOTNULL;
+CREATE TEMP TABLE run_key (
+  key TEXT, decl INTEGER, step INTEGER, alias INTEGER, PRIMARY KEY (key, decl, step, alias)
+) WITHOUT ROWID;
+CREATE TEMP TABLE run_weak (
+  scope TEXT, name TEXT, kind_key TEXT, kind TEXT, PRIMARY KEY (scope, name, kind_key)
+) WITHOUT ROWID;
+CREATE TEMP TABLE run_complete (
+  scope TEXT, name TEXT, kind_key TEXT, entity INTEGER, PRIMARY KEY (scope, name, kind_key)
+) WITHOUT ROWID;
+CREATE TEMP TABLE run_id (kind INTEGER, id TEXT, key BLOB, PRIMARY KEY (kind, id, key)) WITHOUT ROWID;
+CREATE TEMP TABLE run_touch (
+  kind INTEGER, item INTEGER, records INTEGER, changed INTEGER, PRIMARY KEY (kind, item)
+) WITHOUT ROWID;
+CREATE TEMP TABLE run_seen (origin INTEGER, digest BLOB, PRIMARY KEY (origin, digest)) WITHOUT ROWID;
+"""
+_TABLES: Final = (
+    "run_decl", "run_key", "run_weak", "run_complete", "run_id", "run_touch", "run_seen",
+)  # fmt: skip
+
+_DECLARE: Final = """
+INSERT INTO run_decl (scope, name, kind_key, kind, id, weak) VALUES (?, ?, ?, ?, ?, 0)
+ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), id = min(ifnull(id, excluded.id),
+  ifnull(excluded.id, id)), weak = 0
+RETURNING pk
+"""
+_KEY: Final = "INSERT OR IGNORE INTO run_key VALUES (?, ?, ?, ?)"
+_WEAK: Final = """
+INSERT INTO run_weak VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind)
+"""
+# A store row counts for a run when it was there before it or is declared by it: the stubs that the run
+# itself makes must not depend on which batch came first.
+_CANDIDATES: Final = """
+SELECT n.alias, s.name, e.name, e.kind_key, e.kind, e.updated_at
+FROM name_key AS n JOIN entity AS e ON e.pk = n.entity JOIN scope AS s ON s.pk = e.scope
+WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3)
+UNION ALL
+SELECT k.alias, d.scope, ifnull(d.final_name, d.name), ifnull(d.final_kind, d.kind_key), d.kind, ''
+FROM run_key AS k JOIN run_decl AS d ON d.pk = k.decl
+WHERE k.key = ?1 AND k.step <= ?2
+"""
+_STORE_KINDS: Final = """
+SELECT pk, kind_key FROM entity WHERE scope = ? AND name = ? AND (stub = 0 OR batch < ?)
+"""
+_RUN_KINDS: Final = "SELECT DISTINCT kind_key FROM run_decl WHERE scope = ? AND name = ? AND kind_key <> ''"
+_KINDLESS: Final = "SELECT scope, name FROM run_decl WHERE kind_key = ''"
+_DECLARED: Final = """
+SELECT kind, id, weak FROM run_decl
+WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND ifnull(final_kind, kind_key) = ?3
+UNION ALL
+SELECT kind, id, weak FROM run_decl
+WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
+"""
+_COMPLETABLE: Final = """
+SELECT DISTINCT d.scope, d.name, e.pk FROM run_decl AS d
+JOIN scope AS s ON s.name = d.scope
+JOIN entity AS e ON e.scope = s.pk AND e.name = d.name AND e.kind_key = ''
+WHERE d.kind_key <> '' AND (e.stub = 0 OR e.batch < ?)
+"""
+
+
+class RunTables:
+    """The temporary tables of one run on one writing connection."""
+
+    def __init__(self, db: apsw.Connection, scopes: Scopes) -> None:
+        self._db: Any = db
+        self._scopes = scopes
+        self._settled_at = -1
+        self.first_batch = 0
+        self.has_finals = False
+        self.has_completions = False
+        self._keyed = False
+        for table in _TABLES:
+            db.execute(f"DROP TABLE IF EXISTS temp.{table}")
+        db.execute(_SCHEMA)
+
+    # ---- filling, while the inputs are read -------------------------------------------------------
+
+    def declare(self, rows: Iterable[tuple[str, str, str, str | None, str | None, list[str]]]) -> None:
+        """Adds declarations: (scope, name, kind key, kind, id, aliases)."""
+        db = self._db
+        keys: list[tuple[str, int, int, int]] = []
+        for scope, name, key, kind, id_, aliases in rows:
+            declared = db.execute(_DECLARE, (scope, name, key, kind, id_)).get
+            keys += [(form, declared, step, 0) for form, step in name_keys(name)]
+            for alias in aliases:
+                keys += [(form, declared, step, 1) for form, step in name_keys(alias)]
+        db.executemany(_KEY, keys)
+
+    def refer(self, rows: Iterable[tuple[str, str, str, str]]) -> None:
+        """Adds references that give a kind: (scope, name, kind key, kind)."""
+        self._db.executemany(_WEAK, rows)
+
+    def claim(self, rows: Iterable[tuple[int, str, bytes]]) -> None:
+        """Adds ids that records give: (kind number, id, digest of the natural key as written)."""
+        self._db.executemany("INSERT OR IGNORE INTO run_id VALUES (?, ?, ?)", rows)
+
+    # ---- settling: which kind a kindless record means, and which unknown entity is completed -------
+
+    def settle(self, *, fold_case: bool = False) -> None:
+        """Works out, for the store as it is now, what declarations mean; cheap when nothing changed since."""
+        state = self._db.pragma("data_version")
+        if state == self._settled_at:
+            return
+        self._settled_at = state
+        db = self._db
+        db.execute("DELETE FROM run_key WHERE decl IN (SELECT pk FROM run_decl WHERE weak = 1)")
+        db.execute("DELETE FROM run_decl WHERE weak = 1")
+        db.execute("DELETE FROM run_complete")
+        if self.has_finals:
+            db.execute("UPDATE run_decl SET final_name = NULL, final_kind = NULL")
+        self.has_finals = self.has_completions = False
+        if fold_case:
+            self._fold_case()
+        self._settle_kinds()
+        self._settle_weak()
+
+    def unsettle(self) -> None:
+        """Forgets what was settled, after a rollback."""
+        self._settled_at = -1
+        self.has_finals = True
+
+    def _store_kinds(self, scope: str, name: str) -> dict[str, int]:
+        pk = self._scopes.find(scope)
+        if pk is None:
+            return {}
+        rows = self._db.execute(_STORE_KINDS, (pk, name, self.first_batch))
+        return {key: pk for pk, key in rows}
+
+    def _settle_kinds(self) -> None:
+        db = self._db
+        for scope, name in db.execute(_KINDLESS).fetchall():
+            known = {key for key in self._store_kinds(scope, name) if key}
+            known.update(key for (key,) in db.execute(_RUN_KINDS, (scope, name)))
+            if known:
+                # An empty final kind says that there were several, for the note.
+                self.has_finals = True
+                db.execute(
+                    "UPDATE run_decl SET final_kind = ? WHERE scope = ? AND name = ? AND kind_key = ''",
+                    (known.pop() if len(known) == 1 else "", scope, name),
+                )
+        for scope, name, pk in db.execute(_COMPLETABLE, (self.first_batch,)).fetchall():
+            known = {key for key in self._store_kinds(scope, name) if key}
+            known.update(key for (key,) in db.execute(_RUN_KINDS, (scope, name)))
+            if len(known) == 1:
+                self._complete(scope, name, known.pop(), pk)
+
+    def _complete(self, scope: str, name: str, key: str, pk: int) -> None:
+        self.has_completions = True
+        self._db.execute("INSERT OR IGNORE INTO run_complete VALUES (?, ?, ?, ?)", (scope, name, key, pk))
+
+    def _settle_weak(self) -> None:
+        """References with a kind that nothing answers to declare a stub of that kind."""
+        db = self._db
+        unmet: list[tuple[str, str, str, str]] = []
+        for scope, name, key, kind in db.execute(
+            "SELECT * FROM run_weak ORDER BY scope, name, kind_key"
+        ).fetchall():
+            if not self.resolve(scope, name, kind).candidates:
+                unmet.append((scope, name, key, kind))
+        for scope, name, key, kind in unmet:
+            db.execute("INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)",
+                       (scope, name, key, kind))  # fmt: skip
+            declared = db.last_insert_rowid()
+            db.executemany(_KEY, [(form, declared, step, 0) for form, step in name_keys(name)])
+        for scope, name, key, _ in unmet:
+            held = self._store_kinds(scope, name)
+            if set(held) == {""} and [k for (k,) in db.execute(_RUN_KINDS, (scope, name))] == [key]:
+                self._complete(scope, name, key, held[""])
+
+    def _fold_case(self) -> None:
+        """Declared names that differ only by case take one spelling: the store's, else the greatest."""
+        db = self._db
+        groups: dict[tuple[str, str], list[str]] = {}
+        for scope, name in db.execute("SELECT scope, name FROM run_decl ORDER BY scope, name"):
+            groups.setdefault((scope, name.casefold()), []).append(name)
+        for (scope, _), names in groups.items():
+            spelled = set(names)
+            for alias, of, name, *_rest in db.execute(
+                _CANDIDATES, (folded(names[0]), 2, self.first_batch)
+            ).fetchall():
+                if not alias and of == scope and name.casefold() == names[0].casefold():
+                    spelled.add(name)
+            if len(spelled) < 2:
+                continue
+            stored = sorted(name for name in spelled if self._store_kinds(scope, name))
+            final = stored[0] if stored else max(spelled)
+            for name in names:
+                if name != final:
+                    self.has_finals = True
+                    db.execute("UPDATE run_decl SET final_name = ? WHERE scope = ? AND name = ?",
+                               (final, scope, name))  # fmt: skip
+
+    # ---- asking -----------------------------------------------------------------------------------
+
+    def final(self, scope: str, name: str, key: str) -> tuple[str, str, bool]:
+        """The name and kind key that a declaration comes to, and whether its kind stays open among several."""
+        row = self._db.execute(
+            "SELECT final_name, final_kind FROM run_decl WHERE scope = ? AND name = ? AND kind_key = ?",
+            (scope, name, key),
+        ).fetchone()
+        if row is None:
+            return name, key, False
+        return row[0] or name, key if row[1] is None else row[1], row[1] == ""
+
+    def declared(self, scope: str, name: str, key: str) -> tuple[str | None, str | None, bool] | None:
+        """(kind as written, smallest id, weak) of a final name and kind in the run, or `None`."""
+        found = self._db.execute(_DECLARED, (scope, name, key)).fetchall()
+        if not found:
+            return None
+        kinds = [kind for kind, _, _ in found if kind is not None]
+        ids = [id_ for _, id_, _ in found if id_ is not None]
+        return max(kinds, default=None), min(ids, default=None), all(weak for _, _, weak in found)
+
+    def declared_id(self, id_: str) -> tuple[str, str, str] | None:
+        """(scope, final name, final kind key) of the entity that a record of the run gives this id."""
+        key = self._db.execute("SELECT min(key) FROM run_id WHERE kind = 0 AND id = ?", (id_,)).get
+        if key is None:
+            return None
+        scope, name, kind = json.loads(key)
+        final_name, final_kind, _ = self.final(scope, name, kind)
+        return scope, final_name, final_kind
+
+    def completed(self, scope: str, name: str, key: str) -> int | None:
+        """The stored entity of unknown kind that a declaration completes."""
+        found: int | None = self._db.execute(
+            "SELECT entity FROM run_complete WHERE scope = ? AND name = ? AND kind_key = ?",
+            (scope, name, key),
+        ).get
+        return found
+
+    def resolve(self, scope: str, name: str, kind: str | None, only: str | None = None) -> Resolution:
+        """What a reference means in a scope; `only` limits it to one scope named by the reference."""
+
+        def lookup(key: str, step: int) -> Iterator[Candidate]:
+            for alias, of, held, kind_key, held_kind, updated in self._db.execute(
+                _CANDIDATES, (key, step, self.first_batch)
+            ):
+                if (of == scope or of == GLOBAL_SCOPE) if only is None else of == only:
+                    yield Candidate(of == scope, bool(alias), of, held, kind_key, held_kind, updated)
+
+        return resolve(name, kind, lookup)
+
+    def near(self, scope: str, name: str) -> list[str]:
+        """Other names of the scope with the same words, in order."""
+        rows = self._db.execute(_CANDIDATES, (words(name), 3, self.first_batch)).fetchall()
+        return sorted({held for alias, of, held, *_ in rows if of == scope and not alias and held != name})
+
+    def rival_ids(self, kind: int) -> dict[str, list[bytes]]:
+        """Ids that the run gives to several natural keys, with those keys in order."""
+        found: dict[str, list[bytes]] = {}
+        for id_, key in self._db.execute(
+            "SELECT id, key FROM run_id WHERE kind = ?1 AND id IN (SELECT id FROM run_id WHERE kind = ?1 "
+            "GROUP BY id HAVING count(*) > 1) ORDER BY id, key",
+            (kind,),
+        ):
+            found.setdefault(id_, []).append(key)
+        return found
+
+    def ids_by_key(self, kind: int, key: bytes) -> list[str]:
+        """The ids that records of the run give to a natural key as written, in order."""
+        if not self._keyed:
+            self._db.execute("CREATE INDEX temp.run_id_key ON run_id (kind, key)")
+            self._keyed = True
+        found = self._db.execute("SELECT id FROM run_id WHERE kind = ? AND key = ? ORDER BY id", (kind, key))
+        return [id_ for (id_,) in found]
+
+    def has_ids(self, kind: int) -> bool:
+        """Whether any record of the run of that kind gives an id."""
+        return self._db.execute("SELECT 1 FROM run_id WHERE kind = ? LIMIT 1", (kind,)).get is not None
+
+    # ---- keeping count ----------------------------------------------------------------------------
+
+    def touch(self, rows: Iterable[tuple[int, int, int, bool]]) -> None:
+        """Counts records that went to items which the run did not make: (kind, item, records, changed)."""
+        self._db.executemany(
+            "INSERT INTO run_touch VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "records = records + excluded.records, changed = max(changed, excluded.changed)",
+            rows,
+        )
+
+    def touched(self) -> list[tuple[int, int, int, int]]:
+        """Per kind: (kind, items changed, records to changed items, records to unchanged items)."""
+        found: list[tuple[int, int, int, int]] = self._db.execute(
+            "SELECT kind, sum(changed), sum(iif(changed, records, 0)), sum(iif(changed, 0, records)) "
+            "FROM run_touch GROUP BY kind"
+        ).fetchall()
+        return found
+
+    def see(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Notes records seen in origins: (origin, digest)."""
+        self._db.executemany("INSERT OR IGNORE INTO run_seen VALUES (?, ?)", rows)
+
+    def unseen(self, origin: int) -> int:
+        """How many contributions of an origin this run did not see in it."""
+        count: int = self._db.execute(
+            "SELECT count(*) FROM contribution AS c WHERE origin = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM run_seen AS s WHERE s.origin = ?1 AND s.digest = c.digest)",
+            (origin,),
+        ).get
+        return count

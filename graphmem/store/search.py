@@ -1,0 +1,468 @@
+"""What recall asks of the store: ranked rows of each channel, and the items that they stand for.
+
+The filters of a search are one SQL condition per kind of item. It stands inside the full-text query and
+inside the nearest-neighbour query, so that whatever is filtered out never takes a place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from graphmem.names import kind_key
+from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
+from graphmem.resolve import Candidate
+from graphmem.store.connection import load_vectors, translated
+from graphmem.store.vectors import StoredEncoder, current_encoder, has_index
+
+if TYPE_CHECKING:
+    import apsw
+
+Kind: TypeAlias = Literal["memory", "entity", "relation"]
+
+NEAREST_LIMIT: Final = 4096
+"""The largest number of neighbours that vec0 gives."""
+
+_SAMPLE: Final = 1000
+
+
+class Ranked(NamedTuple):
+    """One item in the order of one channel; ranks count from 1."""
+
+    pk: int
+    id: str
+    score: float
+    rank: int
+
+
+class Ranking(NamedTuple):
+    """The best rows of one channel, and how many it has in all."""
+
+    rows: list[Ranked]
+    total: int
+
+
+NO_RANKING: Final = Ranking([], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What an item must be to be found at all. Empty means that anything goes.
+
+    `scopes` is `None` for all scopes. `now` is the canonical time at which an item must hold. `kinds` are
+    kinds of entities: a memory is about or mentions one, a relation has one at an end. `memory_types` and
+    `tags` are things that only memories have; one of each is enough. `since` and `until`, both included,
+    judge when a memory or relation became true, else when it was stored. `entity` is an entity's id.
+    """
+
+    now: str
+    scopes: tuple[str, ...] | None = None
+    kinds: tuple[str, ...] = ()
+    memory_types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    entity: str | None = None
+
+
+# ---- the condition of a kind ----------------------------------------------------------------------
+
+_HOLDS: Final = """i.state = 'active'
+ AND (i.invalid_at IS NULL OR i.invalid_at > :now) AND (i.expired_at IS NULL OR i.expired_at > :now)"""
+_SINCE: Final = "ifnull(i.valid_at, i.created_at) >= :since"
+_UNTIL: Final = "ifnull(i.valid_at, i.created_at) <= :until"
+_IN_SCOPES: Final = "i.scope IN (SELECT value FROM json_each(:scopes))"
+_SEEN_ENTITIES: Final = """SELECT i.pk FROM entity AS i
+ WHERE i.state = 'active' AND i.kind_key IN (SELECT value FROM json_each(:kinds))"""
+
+_MEMORY: Final = {
+    "scopes": "i.scope_set IN (SELECT value FROM json_each(:sets))",
+    "memory_types": "ifnull(i.memory_type, :observation) IN (SELECT value FROM json_each(:types))",
+    "tags": "i.pk IN (SELECT memory FROM memory_tag WHERE tag IN (SELECT value FROM json_each(:tags)))",
+    "since": _SINCE,
+    "until": _UNTIL,
+    "entity": "i.pk IN (SELECT memory FROM memory_link WHERE entity = :entity)",
+    "kinds": "i.pk IN (SELECT memory FROM memory_link WHERE entity IN ({seen}))",
+}
+_ENTITY: Final = {"scopes": _IN_SCOPES, "entity": "i.pk = :entity", "kinds": "i.pk IN ({seen})"}
+_RELATION: Final = {
+    "scopes": _IN_SCOPES,
+    "since": _SINCE,
+    "until": _UNTIL,
+    "entity": "(i.subject = :entity OR i.object = :entity)",
+    "kinds": "(i.subject IN ({seen}) OR i.object IN ({seen}))",
+}
+
+
+class Condition(NamedTuple):
+    """A compiled filter: SQL over a row `i`, and what its parameters are."""
+
+    sql: str
+    binds: dict[str, Any]
+
+
+class _Table(NamedTuple):
+    """How one kind of item is stored and searched."""
+
+    number: int
+    table: str
+    weights: str
+    """Of the columns of its full-text table: names, titles and context count double."""
+    holds: str
+    filters: dict[str, str]
+
+
+_TABLES: Final[dict[str, _Table]] = {
+    ENTITY: _Table(KINDS.index(ENTITY), "entity", "2, 1, 1", "i.state = 'active'", _ENTITY),
+    MEMORY: _Table(KINDS.index(MEMORY), "memory", "1, 2, 2, 1", _HOLDS, _MEMORY),
+    RELATION: _Table(KINDS.index(RELATION), "relation", "1, 1", _HOLDS, _RELATION),
+}
+
+# ---- statements; {table} is one of the three kinds, {condition} of its filters ---------------------
+
+# The full-text table is the outer loop: term statistics are worked out once for each start of it.
+_LEXICAL: Final = """
+WITH found AS MATERIALIZED (
+  SELECT i.pk, i.id, -bm25({table}_fts, {weights}) AS score
+  FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
+  WHERE {table}_fts MATCH :match AND {condition}
+), ranked AS (
+  SELECT pk, id, score, row_number() OVER (ORDER BY score DESC, id) AS place, count(*) OVER () AS total
+  FROM found
+)
+SELECT pk, id, score, place, total FROM ranked
+WHERE place <= :depth OR pk IN (SELECT value FROM json_each(:also)) ORDER BY place
+"""
+_NEAREST: Final = """
+WITH near AS MATERIALIZED (
+  SELECT rowid AS chunk, distance FROM vec_{table}
+  WHERE embedding MATCH :vector AND k = :k AND rowid IN (
+    SELECT c.pk FROM {table} AS i JOIN chunk AS c ON c.item = i.pk AND c.kind = {number} WHERE {condition}
+  )
+)
+SELECT i.pk, i.id, max(1 - near.distance) AS score, count(*) FROM near
+JOIN chunk AS c ON c.pk = near.chunk JOIN {table} AS i ON i.pk = c.item
+GROUP BY i.pk ORDER BY score DESC, i.id
+"""
+_ALL_NEAREST: Final = """
+SELECT i.pk, i.id, max(1 - vec_distance_cosine(v.vector, :vector)) AS score, 0
+FROM {table} AS i JOIN chunk AS c ON c.item = i.pk AND c.kind = {number} JOIN vector AS v ON v.pk = c.vector
+WHERE {condition} GROUP BY i.pk ORDER BY score DESC, i.id LIMIT :k
+"""
+_WITH_VECTORS: Final = """
+SELECT count(*) FROM {table} AS i
+WHERE {condition} AND EXISTS (SELECT 1 FROM chunk AS c WHERE c.item = i.pk AND c.kind = {number})
+"""
+_COSINES: Final = """
+SELECT c.item, max(1 - vec_distance_cosine(v.vector, :vector))
+FROM chunk AS c JOIN vector AS v ON v.pk = c.vector
+WHERE c.kind = {number} AND c.item IN (SELECT value FROM json_each(:items)) GROUP BY c.item
+"""
+_MATCHED: Final = """
+SELECT rowid FROM {table}_fts
+WHERE {table}_fts MATCH :match AND rowid IN (SELECT value FROM json_each(:items))
+"""
+_FREQUENCY: Final = """
+SELECT count(*), max(rowid) FROM (SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH :match LIMIT :sample)
+"""
+_ROWS: Final = "SELECT ifnull(max(pk), 0) FROM {table}"
+_COUNT: Final = "SELECT count(*) FROM {table} AS i WHERE {condition}"
+_MATCHING: Final = "i.pk IN (SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH :match)"
+_SCOPES_OF_MEMORIES: Final = """
+SELECT DISTINCT scope FROM scope_member
+WHERE scope_set IN (SELECT DISTINCT scope_set FROM memory AS i WHERE {condition})
+"""
+_SCOPES_OF_OTHERS: Final = "SELECT DISTINCT scope FROM {table} AS i WHERE {condition}"
+
+_MEMORIES: Final = """
+SELECT pk, id, content, title, memory_type, tags, scope_set, source, position, valid_at, created_at,
+  properties
+FROM memory WHERE pk IN (SELECT value FROM json_each(:items))
+"""
+_ABOUT: Final = """
+SELECT l.memory, i.name FROM memory_link AS l JOIN entity AS i ON i.pk = l.entity
+WHERE l.role = 0 AND l.memory IN (SELECT value FROM json_each(:items)) AND {seen}
+ORDER BY l.memory, i.name, i.kind_key
+"""
+_ENTITIES: Final = """
+SELECT i.pk, i.id, i.name, i.kind, s.name, i.description, i.aliases, i.properties
+FROM entity AS i JOIN scope AS s ON s.pk = i.scope WHERE i.pk IN (SELECT value FROM json_each(:items))
+"""
+_RELATIONS: Final = """
+SELECT i.pk, i.id, a.name, i.predicate, b.name, i.fact, s.name, i.weight, i.valid_at, i.created_at,
+  i.properties
+FROM relation AS i JOIN entity AS a ON a.pk = i.subject JOIN entity AS b ON b.pk = i.object
+JOIN scope AS s ON s.pk = i.scope WHERE i.pk IN (SELECT value FROM json_each(:items))
+"""
+_CANDIDATES: Final = """
+SELECT n.alias, s.name, i.name, i.kind_key, i.kind, i.updated_at
+FROM name_key AS n JOIN entity AS i ON i.pk = n.entity JOIN scope AS s ON s.pk = i.scope
+WHERE n.key = :key AND n.step <= :step AND {seen}
+"""
+
+
+def _packed(values: Iterable[object]) -> str:
+    return json.dumps(list(values))
+
+
+def _list(text: str | None) -> list[str]:
+    found: list[str] = json.loads(text) if text else []
+    return found
+
+
+def _mapping(text: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+class Searcher:
+    """The questions of one search, asked on one connection."""
+
+    def __init__(self, db: apsw.Connection, filters: Filters) -> None:
+        self._db: Any = db
+        self.filters = filters
+        self._conditions: dict[str, Condition] = {}
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A time in which every question is answered from the same state of the store."""
+        with translated(self._db.filename or ":memory:"):
+            if self._db.in_transaction:
+                yield
+                return
+            self._db.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                self._db.execute("ROLLBACK")
+
+    # ---- filters ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _scopes(self) -> list[int] | None:
+        """The numbers of the visible scopes that the store has."""
+        if self.filters.scopes is None:
+            return None
+        rows = self._db.execute(
+            "SELECT pk FROM scope WHERE name IN (SELECT value FROM json_each(?))",
+            (_packed(self.filters.scopes),),
+        )
+        return [pk for (pk,) in rows]
+
+    def condition(self, kind: Kind) -> Condition:
+        """The filters as SQL for one kind of item."""
+        if kind not in self._conditions:
+            self._conditions[kind] = self._compile(kind)
+        return self._conditions[kind]
+
+    def _compile(self, kind: Kind, *, elsewhere: bool = False) -> Condition:
+        """The condition; with `elsewhere`, of what other scopes hold."""
+        filters, table = self.filters, _TABLES[kind]
+        binds: dict[str, Any] = {"now": filters.now, "observation": DEFAULT_MEMORY_TYPE}
+        seen = _SEEN_ENTITIES
+        parts = [table.holds]
+        wanted: set[str] = set()
+        if self._scopes is not None:
+            within = table.filters["scopes"]
+            parts.append(f"NOT {within}" if elsewhere else within)
+            if not elsewhere:
+                seen += f" AND {_IN_SCOPES}"
+            binds["sets"] = _packed(self._scope_sets(self._scopes))
+            binds["scopes"] = _packed(self._scopes)
+        if filters.kinds:
+            wanted.add("kinds")
+            binds["kinds"] = _packed(kind_key(one) for one in filters.kinds)
+        if filters.entity is not None:
+            wanted.add("entity")
+            binds["entity"] = self._db.execute("SELECT pk FROM entity WHERE id = ?", (filters.entity,)).get
+        for name, value in (("since", filters.since), ("until", filters.until)):
+            if value is not None:
+                wanted.add(name)
+                binds[name] = value
+        for name, bind, values in (
+            ("memory_types", "types", filters.memory_types),
+            ("tags", "tags", filters.tags),
+        ):
+            if values:
+                wanted.add(name)
+                binds[bind] = _packed(values)
+        parts += [sql.format(seen=seen) for name, sql in table.filters.items() if name in wanted]
+        return Condition(" AND ".join(parts), binds)
+
+    def _scope_sets(self, scopes: Sequence[int]) -> list[int]:
+        rows = self._db.execute(
+            "SELECT DISTINCT scope_set FROM scope_member WHERE scope IN (SELECT value FROM json_each(?))",
+            (_packed(scopes),),
+        )
+        return [pk for (pk,) in rows]
+
+    def _ask(self, statement: str, kind: Kind, condition: Condition | None = None, **binds: Any) -> Any:
+        table = _TABLES[kind]
+        condition = condition or self.condition(kind)
+        sql = statement.format(
+            table=table.table, number=table.number, weights=table.weights, condition=condition.sql
+        )
+        return self._db.execute(sql, condition.binds | binds)
+
+    # ---- channels ---------------------------------------------------------------------------------
+
+    def lexical(self, kind: Kind, match: str, *, depth: int, also: Iterable[int] = ()) -> Ranking:
+        """The best `depth` items by BM25, and whichever of `also` contain a word too. Higher is better."""
+        rows = self._ask(_LEXICAL, kind, match=match, depth=depth, also=_packed(also)).fetchall()
+        return Ranking([Ranked(*row[:4]) for row in rows], rows[0][4] if rows else 0)
+
+    def nearest(self, kind: Kind, vector: bytes, *, chunks: int) -> list[Ranked]:
+        """The items of the nearest pieces of text, at most `chunks` pieces, by cosine of the best piece."""
+        rows = self._ask(_NEAREST, kind, vector=vector, k=min(chunks, NEAREST_LIMIT)).fetchall()
+        return [Ranked(pk, id_, score, rank) for rank, (pk, id_, score, _) in enumerate(rows, start=1)]
+
+    def semantic(self, kind: Kind, vector: bytes, *, depth: int) -> Ranking:
+        """The `depth` items nearest by cosine of their best piece of text."""
+        total = self._ask(_WITH_VECTORS, kind).get
+        chunks = depth
+        while True:
+            if chunks > NEAREST_LIMIT:
+                rows = self._ask(_ALL_NEAREST, kind, vector=vector, k=depth).fetchall()
+                break
+            rows = self._ask(_NEAREST, kind, vector=vector, k=chunks).fetchall()
+            if len(rows) >= depth or sum(row[3] for row in rows) < chunks:
+                break
+            chunks *= 2
+        ranked = [Ranked(pk, id_, score, rank) for rank, (pk, id_, score, _) in enumerate(rows, start=1)]
+        return Ranking(ranked[:depth], total)
+
+    def cosines(self, kind: Kind, vector: bytes, items: Iterable[int]) -> dict[int, float]:
+        """The cosine of the best piece of text of each of the items that have vectors."""
+        return dict(self._ask(_COSINES, kind, _NO_FILTER, vector=vector, items=_packed(items)))
+
+    def matched(self, kind: Kind, match: str, items: Iterable[int]) -> set[int]:
+        """Which of the items a full-text expression finds."""
+        return {pk for (pk,) in self._ask(_MATCHED, kind, _NO_FILTER, match=match, items=_packed(items))}
+
+    def rarity(self, kind: Kind, match: str) -> float:
+        """How telling an expression is: the logarithm of all rows over those it finds.
+
+        Store-wide, from at most a thousand rows: beyond those the rate so far is taken for the rest.
+        """
+        found, last = self._ask(_FREQUENCY, kind, _NO_FILTER, match=match, sample=_SAMPLE).fetchone()
+        rows = max(self._rows(kind), found, 1)
+        if found == _SAMPLE:
+            found = max(found, round(found * rows / max(last, 1)))
+        return math.log(1 + rows / (found + 0.5))
+
+    def _rows(self, kind: Kind) -> int:
+        return int(self._ask(_ROWS, kind, _NO_FILTER).get)
+
+    # ---- vectors ----------------------------------------------------------------------------------
+
+    def encoder(self) -> StoredEncoder | None:
+        """The encoder of the store's vectors; `None` while it has none."""
+        return current_encoder(self._db)
+
+    @cached_property
+    def has_vectors(self) -> bool:
+        """Whether vectors can be searched on this connection; loads what that takes."""
+        return has_index(self._db) and load_vectors(self._db)
+
+    # ---- names ------------------------------------------------------------------------------------
+
+    def candidates(self, key: str, step: int) -> list[Candidate]:
+        """The visible entities found under a key of a name, at that step of the cascade or a lower one."""
+        own = self.filters.scopes[0] if self.filters.scopes else None
+        sql = _CANDIDATES.format(seen=self._seen)
+        rows = self._db.execute(sql, {"key": key, "step": step, "scopes": _packed(self._scopes or ())})
+        return [Candidate(row[1] == own, bool(row[0]), *row[1:]) for row in rows]
+
+    def entity_id(self, candidate: Candidate) -> str:
+        """The id of an entity found by name."""
+        found = self._db.execute(
+            "SELECT i.id FROM entity AS i JOIN scope AS s ON s.pk = i.scope "
+            "WHERE s.name = ? AND i.name = ? AND i.kind_key = ?",
+            candidate.identity,
+        ).get
+        return str(found)
+
+    @cached_property
+    def _seen(self) -> str:
+        """The condition of a visible entity."""
+        return "i.state = 'active'" + ("" if self._scopes is None else f" AND {_IN_SCOPES}")
+
+    # ---- elsewhere --------------------------------------------------------------------------------
+
+    def elsewhere(self, kind: Kind, match: str | None) -> tuple[int, set[int]]:
+        """How many items other scopes hold that the other filters leave, and which scopes those are.
+
+        With `match`, only those that it finds. Numbers only: nothing of another scope is told.
+        """
+        condition = self._compile(kind, elsewhere=True)
+        if match is not None:
+            condition = Condition(
+                f"{condition.sql} AND {_MATCHING.format(table=_TABLES[kind].table)}",
+                condition.binds | {"match": match},
+            )
+        count = self._ask(_COUNT, kind, condition).get
+        where = _SCOPES_OF_MEMORIES if kind == MEMORY else _SCOPES_OF_OTHERS
+        scopes = {pk for (pk,) in self._ask(where, kind, condition)}
+        return count, scopes - set(self._scopes or ())
+
+    # ---- items ------------------------------------------------------------------------------------
+
+    def memories(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The memories by row number, as hits show them; scopes and entities only where visible."""
+        binds = {"items": _packed(items), "scopes": _packed(self._scopes or ())}
+        about: dict[int, list[str]] = {}
+        for pk, name in self._db.execute(_ABOUT.format(seen=self._seen), binds):
+            names = about.setdefault(pk, [])
+            if name not in names:
+                names.append(name)
+        found: dict[int, dict[str, Any]] = {}
+        for row in self._db.execute(_MEMORIES, binds):
+            pk, id_, content, title, type_, tags, scopes, source, position, valid_at, created_at, more = row
+            found[pk] = {
+                "id": id_,
+                "content": content,
+                "title": title,
+                "memory_type": type_ or DEFAULT_MEMORY_TYPE,
+                "scopes": self._visible_names(scopes),
+                "tags": _list(tags),
+                "about": about.get(pk, []),
+                "source": source if position is None else {"uri": source, "position": position},
+                "valid_at": valid_at,
+                "created_at": created_at,
+                "properties": _mapping(more),
+            }
+        return found
+
+    def _visible_names(self, scope_set: int) -> list[str]:
+        names = _list(self._db.execute("SELECT key FROM scope_set WHERE pk = ?", (scope_set,)).get)
+        visible = self.filters.scopes
+        return names if visible is None else [name for name in names if name in visible]
+
+    def entities(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The entities by row number."""
+        keys = ("id", "name", "kind", "scope", "description", "aliases", "properties")
+        found: dict[int, dict[str, Any]] = {}
+        for pk, *values in self._db.execute(_ENTITIES, {"items": _packed(items)}):
+            entity = dict(zip(keys, values, strict=True))
+            entity["kind"] = entity["kind"] or UNKNOWN_KIND
+            found[pk] = entity | {
+                "aliases": _list(entity["aliases"]),
+                "properties": _mapping(entity["properties"]),
+            }
+        return found
+
+    def relations(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The relations by row number."""
+        keys = ("id", "subject", "predicate", "object", "fact", "scope", "weight", "valid_at", "created_at")
+        found: dict[int, dict[str, Any]] = {}
+        for pk, *values, more in self._db.execute(_RELATIONS, {"items": _packed(items)}):
+            found[pk] = dict(zip(keys, values, strict=True)) | {"properties": _mapping(more)}
+        return found
+
+
+_NO_FILTER: Final = Condition("1", {})

@@ -1,0 +1,1 @@
+"""Readers of file formats, found through the `graphmem.importers` entry points."""

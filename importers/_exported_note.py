@@ -1,0 +1,239 @@
+"""Notes that graphmem exported: the `gmem` block of the frontmatter, and what became of its items.
+
+The block is text of one JSON object per line: a head, then one entry per item that the note shows. An
+entry knows its item by the block id at the end of the visible text and carries a digest of that text.
+Where the text is as it was exported the record is restored exactly; where it was edited the text wins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from graphmem.findings import Finding, finding
+from graphmem.names import exact, kind_key
+from graphmem.records import FORMAT_NAME, FORMAT_VERSION, MEMORY, Place
+
+from ._frontmatter_yaml import Value
+from ._markdown_blocks import FACT, RELATION, TEXT, Block
+
+Ref: TypeAlias = dict[str, Any]
+
+LINE: Final = "line"
+FENCE: Final = "fence"
+
+_FENCED: Final = re.compile(r"(`{3,})text\n(.*)\n\1\Z", re.DOTALL)
+_BULLET: Final = re.compile(r"[-*+][ \t]+")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+# What an edited item no longer knows of itself.
+_OUTDATED: Final = ("updated_at", "origins")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One item of an exported note.
+
+    It has its block id, the digest of its text, the way it is shown, what is seen of it where that is
+    not in its record or not the same there, and its record without what the text itself says.
+    """
+
+    block_id: str
+    digest: str
+    shown: str
+    seen: dict[str, Any]
+    record: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Exported:
+    """The `gmem` block of a note."""
+
+    head: dict[str, Any]
+    entries: dict[str, Entry] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    sound: bool = True
+    """Whether every entry is there and unchanged."""
+
+    @property
+    def entity(self) -> dict[str, Any]:
+        """The entity record of the note."""
+        return dict(self.head["record"])
+
+    def link(self, target: str) -> dict[str, Any] | None:
+        """What a link target stands for where it is not simply the name."""
+        ref = self.head.get("links", {}).get(target)
+        return dict(ref) if isinstance(ref, dict) else None
+
+
+def digest_of(value: Any) -> str:
+    """A short digest of a JSON value."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read_exported(text: str, label: str, place: Place) -> Exported | Finding:
+    """The block as it stands in the frontmatter; a finding when it is not one that can be read."""
+    first, *rest = text.strip("\n").split("\n")
+    try:
+        head = json.loads(first)
+    except (ValueError, RecursionError):
+        head = None
+    if not isinstance(head, dict) or head.get("format") != FORMAT_NAME or not _is_entity(head.get("record")):
+        message = "'gmem' in the frontmatter is not a block that graphmem wrote; the note was read without it"
+        return finding("bad-manifest", message, file=label, place=place)
+    version = head.get("version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        message = f"the note is of format version {version}; this graphmem reads up to {FORMAT_VERSION}"
+        return finding("newer-format", message, file=label, place=place)
+    exported = Exported(head)
+    for line in rest:
+        entry = _entry(line)
+        if entry is None:
+            message = "an entry of the 'gmem' block is not readable; its item was read from the text"
+            exported.findings.append(finding("bad-json", message, file=label, place=place, excerpt=line))
+        else:
+            exported.entries[entry.block_id] = entry
+    exported.sound = not exported.findings and head.get("entries") == digest_of(rest)
+    return exported
+
+
+def _is_entity(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str)
+
+
+def _entry(line: str) -> Entry | None:
+    try:
+        value = json.loads(line)
+        record = value["record"]
+        if not isinstance(record, dict) or _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
+            return None
+        seen = value.get("seen", {})
+        if not isinstance(seen, dict):
+            return None
+        return Entry(str(value["at"]), str(value["digest"]), str(value["as"]), seen, record)
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+
+
+def visible_digest(values: dict[str, Value]) -> str:
+    """The digest of the frontmatter that people see."""
+    return digest_of({key: value for key, value in values.items() if key != "gmem"})
+
+
+def block_digest(block: Block) -> str:
+    """The digest of an item's visible text; for memories with the title of their section."""
+    return digest_of([None if block.kind == RELATION else block.title, block.raw])
+
+
+def is_unchanged(entry: Entry, block: Block) -> bool:
+    """Whether an item's text is as it was exported."""
+    return entry.digest == block_digest(block)
+
+
+def text_of(entry: Entry, block: Block) -> str:
+    """The content of a memory as its visible text says it."""
+    if entry.shown == FENCE:
+        fenced = _FENCED.match(block.content)
+        if fenced is not None:
+            return fenced[2]
+    if entry.shown == LINE and block.kind == TEXT:
+        return _BULLET.sub("", block.content, count=1)
+    return block.content
+
+
+def restored(entry: Entry, block: Block, subject: Ref) -> dict[str, Any]:
+    """The record of an item whose text is as it was exported; `subject` is the note's entity."""
+    record = dict(entry.record)
+    if record.get("type") == MEMORY:
+        record.setdefault("content", text_of(entry, block))
+        record.setdefault("about", [subject])
+    else:
+        record.setdefault("subject", subject)
+    return record
+
+
+def edited_memory(entry: Entry, block: Block, subject: Ref) -> dict[str, Any]:
+    """The record of a memory whose text was edited: what is seen wins, the rest stays."""
+    record = restored(entry, block, subject)
+    record["content"] = text_of(entry, block)
+    if block.title != entry.seen.get("title"):
+        record["title"] = block.title
+    tags = record.get("tags", [])
+    if entry.shown == LINE and block.kind == FACT:
+        tags = [tag for tag in tags if tag not in entry.seen.get("tags", [])]
+        record["memory_type"] = block.category
+        _edit_context(record, entry, block)
+    record["tags"] = [*tags, *block.tags]
+    for key in _OUTDATED:
+        record.pop(key, None)
+    return record
+
+
+def edited_relation(entry: Entry, block: Block, subject: Ref, target: Ref) -> dict[str, Any]:
+    """The record of a relation whose line was edited; `target` is what its link now stands for.
+
+    With another predicate or object it is another relation, which has no id and no times yet.
+    """
+    record = restored(entry, block, subject)
+    _edit_context(record, entry, block)
+    if block.content != entry.seen.get("fact", ""):
+        record["fact"] = block.content or None
+    moved = block.targets[0] != entry.seen.get("target")
+    if moved:
+        record["object"] = target
+    if moved or block.predicate != record.get("predicate"):
+        record["predicate"] = block.predicate
+        for key in ("id", "id_aliases", "created_at"):
+            record.pop(key, None)
+    for key in _OUTDATED:
+        record.pop(key, None)
+    return record
+
+
+def edited_entity(exported: Exported, seen: dict[str, Any]) -> dict[str, Any]:
+    """The record of an entity whose frontmatter was edited: what is seen wins, the rest stays.
+
+    `seen` is the record the visible frontmatter stands for. Values that are not text keep their type
+    where their written form is unchanged. Another name or kind is another entity.
+    """
+    record, hidden = exported.entity, exported.head.get("hidden", [])
+    kept = {key: value for key, value in record.items() if key not in _OUTDATED}
+    same_kind = kind_key(seen.get("kind")) == kind_key(record.get("kind"))
+    if exact(seen["name"]) != exact(record["name"]) or not same_kind:
+        kept = {key: value for key, value in kept.items() if key in ("type", "scope")}
+        return {**kept, **seen}
+    old: dict[str, Any] = record.get("properties", {})
+    properties = {key: value for key, value in old.items() if key in hidden}
+    for key, value in seen.get("properties", {}).items():
+        properties[key] = old[key] if key in old and as_text(old[key]) == value else value
+    return {
+        **kept,
+        "name": record["name"],
+        "description": seen.get("description"),
+        "aliases": seen.get("aliases", []),
+        "properties": properties,
+        **{key: seen[key] for key in ("created_at", "updated_at") if key in seen},
+    }
+
+
+def _edit_context(record: dict[str, Any], entry: Entry, block: Block) -> None:
+    if block.context == entry.seen.get("context"):
+        return
+    properties = {key: value for key, value in record.get("properties", {}).items() if key != "context"}
+    if block.context is not None:
+        properties["context"] = block.context
+    record["properties"] = properties
+
+
+def as_text(value: Any) -> Value:
+    """A JSON value as the frontmatter shows it: every scalar as its text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return [as_text(one) for one in value]
+    if isinstance(value, dict):
+        return {key: as_text(one) for key, one in value.items()}
+    return json.dumps(value)

@@ -1,0 +1,169 @@
+"""JSON Lines: one record per line; also a whole file that is one JSON array or object of records.
+
+The format is that of `gmem schema`. Lines are cut at LF only. What is tolerated, with a warning:
+several objects on one line, raw control characters in strings, keys given twice (lists are united,
+else the last one counts), NaN, infinities and numbers beyond 64 bits (kept as text). Damaged lines,
+bytes that are not UTF-8 and lone surrogates cost their record and no other. Between Git's conflict
+markers nothing is read; what stands outside them is the same on both sides and is.
+
+A file that is one array, an object with the lists `entities`, `memories` and `relations`, or objects
+printed over several lines, is read record by record as well; one line or record may have 32 MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+from graphmem.findings import Finding, finding
+from graphmem.formats import Importer, Item, Source
+from graphmem.json_head import JsonHead, json_head
+from graphmem.mapping import to_record
+from graphmem.reading import SIZE_LIMIT
+from graphmem.records import Place
+
+from ._json_document import CONFLICT, Document, Valued
+from ._json_values import MAX_DEPTH, Scanner
+from ._shapes import CONTAINERS, is_canonical
+from ._window import Window
+
+_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
+_BREAKS: Final = (b"{", b"[", b",", b":")
+_MARKERS: Final = (b"<" * 7, b"=" * 7, b">" * 7, b"|" * 7)
+
+
+class JsonlImporter(Importer):
+    """Reads JSON Lines and whole-file JSON in the canonical format."""
+
+    name = "jsonl"
+    suffixes = _SUFFIXES
+
+    def sniff(self, head: bytes, name: str) -> str | None:
+        """Why the text is JSON of canonical records, judged by the keys of the first object.
+
+        In a file with a suffix of this format a later line may show it, so that a damaged first line
+        does not hide the rest.
+        """
+        why = _recognised(json_head(head))
+        if why is not None or not name.lower().removesuffix(".gz").removesuffix(".zst").endswith(_SUFFIXES):
+            return why
+        later = (_recognised(json_head(line)) for line in head.split(b"\n")[1:])
+        return next(filter(None, later), None)
+
+    def read(self, stream: BinaryIO, source: Source) -> Iterator[Item]:
+        """The records and findings of a JSON text, in bounded memory."""
+        findings: list[Finding] = []
+        label = source.label
+        for value, place in JsonLines(stream, source, findings).values():
+            record = to_record(value, place, label, findings)
+            if findings:
+                yield from findings
+                findings.clear()
+            if record is not None:
+                yield record
+        yield from findings
+
+
+class JsonLines:
+    """The JSON values of one stream that should be records.
+
+    `findings` receives what is wrong before the next value is yielded.
+    """
+
+    def __init__(self, stream: BinaryIO, source: Source, findings: list[Finding]) -> None:
+        self._stream = stream
+        self._source = source
+        self._findings = findings
+        self._scanner = Scanner()
+        self._in_conflict = False
+
+    def values(self) -> Iterator[Valued]:
+        """Every value with its place. Ordinary lines are decoded and scanned once, here."""
+        readline, scan, odd = self._stream.readline, self._scanner.strict, self._scanner.odd
+        number, offset = 1, 0
+        line = readline(SIZE_LIMIT)
+        while line and line.isspace():
+            number, offset, line = number + 1, offset + len(line), readline(SIZE_LIMIT)
+        if _breaks_off(line):
+            window = Window(line.decode("utf-8", "surrogateescape"), number, offset, self._stream)
+            yield from Document(window, self._scanner, self._source, self._findings).values()
+            return
+        while line:
+            try:
+                text = line.decode()
+                value, end = scan(text, 0)
+                plain = not odd and _is_plain(value, text, end)
+            except (ValueError, StopIteration, RecursionError):
+                plain = False
+            if plain and not self._in_conflict:
+                yield value, Place(number, 1, offset)
+            elif len(line) < SIZE_LIMIT or line.endswith(b"\n"):
+                yield from self._careful(line, Place(number, 1, offset))
+            else:
+                self._report("record-too-large", "a line of more than 32 MiB", Place(number, 1, offset), line)
+                while line and not line.endswith(b"\n"):
+                    offset += len(line)
+                    line = readline(SIZE_LIMIT)
+            number, offset, line = number + 1, offset + len(line), readline(SIZE_LIMIT)
+
+    def _careful(self, line: bytes, place: Place) -> Iterator[Valued]:
+        """The values of a line that is not ordinary, and findings that say why."""
+        self._scanner.odd.clear()
+        if line[:7] in _MARKERS and CONFLICT.match(line[:9].decode("ascii", "replace")):
+            self._conflict(line, place)
+        elif not self._in_conflict and not line.isspace():
+            text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+            window = Window(text, place.line, place.offset)
+            yield from Document(window, self._scanner, self._source, self._findings, True).values()
+
+    def _conflict(self, line: bytes, place: Place) -> None:
+        """Note where a conflict starts and ends; each is reported once, at its first marker."""
+        if not self._in_conflict:
+            message = "an unresolved conflict; nothing between its markers was read"
+            self._report("conflict-markers", message, place, line)
+        self._in_conflict = not line.startswith(b">")
+
+    def _report(self, rule: str, message: str, place: Place, line: bytes) -> None:
+        start = line[max(0, place.column - 40) : place.column + 120]
+        excerpt = start.decode("utf-8", "backslashreplace").strip()
+        self._findings.append(finding(rule, message, file=self._source.label, place=place, excerpt=excerpt))
+
+
+def _is_plain(value: object, text: str, end: int) -> bool:
+    """Whether a scanned line is one record and nothing in it needs a second look."""
+    rest = text[end:]
+    return (
+        (rest == "\n" or not rest.strip(" \t\r\n"))
+        and (
+            ("type" in value or "subject" in value)
+            if type(value) is dict
+            else type(value) is list and bool(value) and type(value[0]) is str
+        )
+        and "\\ud" not in text
+        and "\\uD" not in text
+        and text.count("{") + text.count("[") <= MAX_DEPTH
+    )
+
+
+def _breaks_off(line: bytes) -> bool:
+    """Whether a first line ends where JSON printed over several lines is broken, or is all of the file."""
+    text = line.strip(b" \t\r\n")
+    return text.startswith((b"{", b"[")) and (
+        text.endswith(_BREAKS) or (text.startswith(b"[") and len(line) >= SIZE_LIMIT)
+    )
+
+
+def _recognised(seen: JsonHead | None) -> str | None:
+    """Why what the start of a JSON text shows is ours."""
+    if seen is None:
+        return None
+    if seen.strings == 3:
+        return "JSON lists of subject, predicate and object"
+    if seen.keys and seen.keys[0] in CONTAINERS and seen.inner is not None:
+        key, inner = seen.keys[0], seen.inner
+        ours = inner.strings == 3 or is_canonical(inner.type or CONTAINERS[key], inner.keys)
+        return f"a JSON object with a list of {key}" if ours else None
+    if not is_canonical(seen.type, seen.keys):
+        return None
+    what = f"objects of type '{seen.type}'" if seen.type else "objects with subject, predicate and object"
+    return f"a JSON array of {what}" if seen.listed else f"JSON {what}"
