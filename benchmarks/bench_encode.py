@@ -17,30 +17,36 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from graphmem.config import DEFAULT_MODEL
-from graphmem.embed import EmbeddingConfig, load, original, sources
+from graphmem.embed import EmbeddingConfig, Encoder, load, original, sources
 
-WORDS = (
-    "billing service invoice table writes reads owns depends on the a of to never always customer token "
-    "session cache index migration retry queue worker deadline 503 getUserById auth_service C++ release "
-    "because after before Tuesday config default timeout seconds memory graph entity relation schema"
-).split()
+WORDS = """
+billing service invoice table writes reads owns depends on the a of to never always customer token session
+cache index migration retry queue worker deadline 503 getUserById auth_service C++ release because after
+before Tuesday config default timeout seconds memory graph entity relation schema
+"""
 
-QUERY = """
+START = """
 import sys
 from pathlib import Path
 from graphmem.embed import EmbeddingConfig, load
-load(EmbeddingConfig(sys.argv[1], True, Path(sys.argv[2]))).encoder.encode(["who owns the invoices?"], "query")
+encoder = load(EmbeddingConfig(sys.argv[1], True, Path(sys.argv[2]))).encoder
 """
-IDENTITY = QUERY.replace('.encode(["who owns the invoices?"], "query")', ".info")
+PROGRAMS = {
+    "bare interpreter": "pass",
+    "identity only": START + "encoder.info",
+    "one query encoded": START + "encoder.encode(['who owns the invoices?'], 'query')",
+}
 
 
 def texts(count: int, words: int) -> list[str]:
     """Different texts of about so many words, the same in every run."""
     choose = random.Random(words)
+    known = WORDS.split()
     return [
-        " ".join(choose.choices(WORDS, k=choose.randint(words // 2, words * 3 // 2))) for _ in range(count)
+        " ".join(choose.choices(known, k=choose.randint(words // 2, words * 3 // 2))) for _ in range(count)
     ]
 
 
@@ -50,37 +56,33 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def cold(code: str, *arguments: str, runs: int = 9) -> float:
-    """The median seconds of a new process, byte code cached as in an installed package."""
+def cold_starts(home: Path, rounds: int) -> dict[str, float]:
+    """The median seconds of new processes, taken in turns, byte code cached as in an installed package."""
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    took: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     with tempfile.TemporaryDirectory() as cache:
         environ["PYTHONPYCACHEPREFIX"] = cache
-        command = [sys.executable, "-c", code, *arguments]
-        run = lambda: subprocess.run(command, check=True, env=environ)  # noqa: E731
-        run()
-        return statistics.median(seconds(run) for _ in range(runs))
-
-
-def throughput(home: Path, count: int, rounds: int) -> list[tuple[str, float, float]]:
-    """For each length of text: its name, our texts per second, sentence-transformers' texts per second."""
-    config = EmbeddingConfig(DEFAULT_MODEL, True, home)
-    encoder = load(config).encoder
-    assert encoder is not None, "the embeddings extra is not installed"
-    plain = original.load(sources.locate(DEFAULT_MODEL), config).model
-    rows = []
-    for name, words in (("facts, 12 words", 12), ("notes, 80 words", 80)):
-        some = texts(count, words)
-        ours, theirs = [], []
         for _ in range(rounds + 1):
-            ours.append(count / seconds(lambda some=some: encoder.encode(some, "document")))
-            theirs.append(
-                count
-                / seconds(
-                    lambda some=some: plain.encode(some, normalize_embeddings=True, show_progress_bar=False)
-                )
-            )
-        rows.append((name, statistics.median(ours[1:]), statistics.median(theirs[1:])))
-    return rows
+            for name, program in PROGRAMS.items():
+                command = [sys.executable, "-c", program, DEFAULT_MODEL, str(home)]
+                start = time.perf_counter()
+                subprocess.run(command, check=True, env=environ)
+                took[name].append(time.perf_counter() - start)
+    return {name: statistics.median(each[1:]) for name, each in took.items()}
+
+
+def throughput(encoder: Encoder, plain: Any, some: list[str], rounds: int) -> tuple[float, float]:
+    """Texts per second of our encoder and of plain sentence-transformers, in turns."""
+
+    def ours() -> None:
+        encoder.encode(some, "document")
+
+    def theirs() -> None:
+        plain.encode(some, normalize_embeddings=True, show_progress_bar=False)
+
+    took = [(seconds(ours), seconds(theirs)) for _ in range(rounds + 1)][1:]
+    first, second = (statistics.median(column) for column in zip(*took, strict=True))
+    return len(some) / first, len(some) / second
 
 
 def main() -> None:
@@ -92,20 +94,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds; one more warms up")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        made = seconds(lambda: load(EmbeddingConfig(DEFAULT_MODEL, True, home)).encoder.info)  # type: ignore[union-attr]
-        print(f"first use, compiling included   {made:8.1f} s")
-        bare = cold("pass")
-        for name, code in (
-            ("bare interpreter", "pass"),
-            ("identity only", IDENTITY),
-            ("one query encoded", QUERY),
-        ):
-            took = cold(code, DEFAULT_MODEL, str(home))
-            print(f"cold start, {name:<18}  {took * 1000:8.0f} ms   {took / bare:5.1f} x bare")
-        for name, ours, theirs in throughput(home, options.texts, options.rounds):
+        config = EmbeddingConfig(DEFAULT_MODEL, True, Path(folder))
+        available = load(config, say=lambda _: None)
+        encoder = available.encoder
+        if encoder is None:
+            sys.exit(available.reason)
+        print(f"first use, compiled in {seconds(lambda: encoder.info):.1f} s")
+        starts = cold_starts(config.home, 2 * options.rounds)
+        bare = starts["bare interpreter"]
+        for name, took in starts.items():
+            print(f"cold start: {name:<18} {took * 1000:5.0f} ms  {took / bare:5.1f} x bare")
+        plain = original.load(sources.locate(DEFAULT_MODEL), config).model
+        for name, words in (("12 words", 12), ("80 words", 80)):
+            ours, theirs = throughput(encoder, plain, texts(options.texts, words), options.rounds)
             print(
-                f"{name:<18} ours {ours:6.0f}/s   sentence-transformers {theirs:6.0f}/s   ratio {ours / theirs:4.2f}"
+                f"texts of {name}: {ours:4.0f}/s, sentence-transformers {theirs:4.0f}/s, ratio {ours / theirs:.2f}"
             )
 
 

@@ -15,9 +15,21 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 from graphmem.errors import AmbiguousFormat, FormatFailed, UnknownFormat, UsageError
 from graphmem.findings import Finding
-from graphmem.records import ManifestRecord, Record
+from graphmem.records import ManifestRecord, Place, Record
 
-Item: TypeAlias = Record | ManifestRecord | Finding
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The text of a record that an importer could not read, for a file of rejects.
+
+    It comes after the error findings about it and has their place; `raw` is the text as it stood.
+    """
+
+    place: Place
+    raw: str
+
+
+Item: TypeAlias = Record | ManifestRecord | Finding | Rejected
 
 
 @dataclass(slots=True)

@@ -74,11 +74,13 @@ class Gathering:
     def __init__(
         self, wanted: Wanted, tables: RunTables, report: ImportReport,
         progress: Callable[[str, int, int | None], None] | None,
+        keep_reject: Callable[[Record | formats.Rejected], None],
     ) -> None:  # fmt: skip
         self._wanted = wanted
         self._tables = tables
         self._report = report
         self._progress = progress
+        self._keep_reject = keep_reject
         self._importer = formats.importer(wanted.format) if wanted.format else None
         self.inputs: list[Input] = []
         self.spool = Spool()
@@ -147,6 +149,8 @@ class Gathering:
             self._found(file, item)
         elif isinstance(item, ManifestRecord):
             self._begin_transport(file, item)
+        elif isinstance(item, formats.Rejected):
+            self._keep_reject(item)
         else:
             self._record(file, item)
 

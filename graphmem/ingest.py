@@ -16,6 +16,7 @@ from graphmem import times
 from graphmem.commit import BASE_ORIGIN, Choices, Input, NeedVectors, RunState, commit_batch
 from graphmem.embed import Encoder
 from graphmem.errors import Interrupted
+from graphmem.formats import Rejected
 from graphmem.gather import Gathering
 from graphmem.outcome import ImportReport, InputSummary
 from graphmem.prepare import canonical_json
@@ -59,7 +60,7 @@ class _Import:
 
     def __init__(
         self, store: Store, options: ImportOptions, encoder: Encoder | None, report: ImportReport,
-        progress: Progress | None, keep_reject: Callable[[Record], None],
+        progress: Progress | None, keep_reject: Callable[[Record | Rejected], None],
     ) -> None:  # fmt: skip
         self._store = store
         self._options = options
@@ -70,7 +71,7 @@ class _Import:
         last = store.last_time()
         self._clock = clock if clock > last else times.next_millisecond(last)
         tables = store.run_tables()
-        self._gathering = Gathering(options, tables, report, progress)
+        self._gathering = Gathering(options, tables, report, progress, keep_reject)
         self._run = RunState(
             self._clock, self._gathering.inputs, options.choices, tables, report, keep_reject
         )
@@ -284,7 +285,7 @@ def run(
     encoder: Encoder | None = None,
     *,
     progress: Progress | None = None,
-    keep_reject: Callable[[Record], None] | None = None,
+    keep_reject: Callable[[Record | Rejected], None] | None = None,
 ) -> ImportReport:
     """Imports `options.paths` into an open store and says what became of every record.
 
@@ -301,7 +302,7 @@ def run(
 
 def rehearse(
     path: str, options: ImportOptions, *, progress: Progress | None = None,
-    keep_reject: Callable[[Record], None] | None = None,
+    keep_reject: Callable[[Record | Rejected], None] | None = None,
 ) -> ImportReport:  # fmt: skip
     """What `run` would do to the store at `path`, done on a copy that is thrown away; nothing is encoded."""
     with Store.snapshot(path) as copy:
@@ -311,5 +312,5 @@ def rehearse(
     return report
 
 
-def _drop(_record: Record) -> None:
+def _drop(_record: Record | Rejected) -> None:
     """Forgets a rejected record."""

@@ -33,7 +33,7 @@ SIZE_LIMIT: Final = 32 * 1024 * 1024
 """The greatest size in bytes of one line, record or document that importers read as a whole."""
 
 _BLOCK: Final = 256 * 1024
-_ZSTD_SLICE: Final = 1024  # zstd can expand 32,000-fold, so this bounds what one step can yield
+_ZSTD_SLICE: Final = 256  # zstd can expand 32,000-fold, so this bounds what one step can yield
 _MARKS: Final = "graphmem-mark"
 _UTF8_BOM: Final = codecs.BOM_UTF8
 
@@ -98,7 +98,7 @@ class Input:
     # ---- from the file to the text -------------------------------------------------------------------
 
     def _blocks(self) -> _Blocks:
-        return self._hashed(self._text(self._decompressed(self._guarded())))
+        yield from self._hashed(self._text(self._decompressed(self._guarded())))
 
     def _report(self, rule: str, message: str, offset: int = -1) -> None:
         place = Place(0, 0, offset)
@@ -303,7 +303,7 @@ def _codec(encoding: str | None) -> str | None:
     if encoding is None:
         return None
     try:
-        b"".decode(encoding)
+        "a".encode(encoding)  # also refuses codecs that are not of text, such as base64
         name = codecs.lookup(encoding).name
     except (LookupError, ValueError):
         hint = "for example utf-8, utf-16, cp1252, gbk or shift_jis"

@@ -316,9 +316,11 @@ def _ranked(searcher: Searcher, plan: _Plan, kind: Kind, depth: int) -> tuple[li
     weights = RECIPES[plan.recipe]
     vector = plan.vector if plan.vector is not None and searcher.has_vectors else None
     if "lexical" not in weights:
-        found = NO_RANKING if vector is None else searcher.semantic(kind, vector, depth=depth)
-        return fuse([Channel("semantic", 1.0, found.rows)])[:depth], found.total
-    near = searcher.nearest(kind, vector, chunks=POOL) if vector is not None else []
+        if vector is None:
+            return [], 0
+        rows = searcher.nearest(kind, vector, depth=depth)
+        return fuse([Channel("semantic", 1.0, rows)]), searcher.with_vectors(kind)
+    near = searcher.nearest(kind, vector, depth=POOL) if vector is not None else []
     words = _lexical(searcher, plan.match, kind, depth=POOL + depth, also=[row.pk for row in near])
     if vector is None:
         return fuse([Channel("lexical", weights["lexical"], words.rows)])[:depth], words.total

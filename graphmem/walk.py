@@ -61,6 +61,11 @@ class _Folder:
         """The path of an entry relative to the root."""
         return f"{self.rel}/{name}" if self.rel else name
 
+    def child(self, name: str) -> _Folder:
+        """A folder in this one that is not a link."""
+        path, real = os.path.join(self.path, name), os.path.join(self.real, name)
+        return _Folder(path, self.below(name), real, self.rules)
+
 
 _Target: TypeAlias = tuple[str, bool]
 """A path that was given or that a glob matched, and whether it is a folder."""
@@ -129,20 +134,24 @@ class Discovery(Iterator[Found | Finding]):
         fixed = next(i for i, part in enumerate(parts) if _MAGIC.search(part))
         start = "/" if pattern.startswith("/") else ""
         base = start + "/".join(parts[:fixed])
-        folder = self._opened(_Folder(base, "", os.path.realpath(base or ".")))
+        if not os.path.isdir(base or "."):
+            return []
+        folder = _Folder(base, "", os.path.realpath(base or "."))
         return list(dict.fromkeys(self._matches(folder, parts[fixed:])))
 
     def _matches(self, folder: _Folder, parts: list[str]) -> Iterator[_Target]:
+        """What the rest of a glob matches below a folder."""
         head, tail = parts[0], parts[1:]
         if head == "**":
             yield from self._matches(folder, tail) if tail else [(folder.path or ".", True)]
         asked = head.startswith(".") or not _MAGIC.search(head)
         expression = compiled(segment_expression(head))
-        for entry in self._entries(folder, self._early):
+        folder, entries = self._listed(folder, self._early)
+        for entry in entries:
             is_folder = _is_folder(entry)
             if head == "**":
                 if is_folder and not _is_link(entry) and not self._ignores(folder, entry.name, True):
-                    yield from self._matches(self._below(folder, entry.name), parts)
+                    yield from self._matches(folder.child(entry.name), parts)
             elif expression is None or not expression.fullmatch(entry.name):
                 pass
             elif not asked and self._ignores(folder, entry.name, is_folder):
@@ -150,7 +159,7 @@ class Discovery(Iterator[Found | Finding]):
             elif not tail:
                 yield entry.path, is_folder
             elif is_folder:
-                yield from self._matches(self._below(folder, entry.name), tail)
+                yield from self._matches(folder.child(entry.name), tail)
 
     # ---- the walk ----------------------------------------------------------------------------------
 
@@ -178,28 +187,30 @@ class Discovery(Iterator[Found | Finding]):
                     yield followed
                 continue
             folder = folders.pop()
-            if folder.real in self._seen:
+            if folder.real not in self._seen:
+                self._seen.add(folder.real)
+                yield from self._inside(root, folder, folders, links)
+
+    def _inside(
+        self, root: Path, folder: _Folder, folders: list[_Folder], links: list[tuple[_Folder, str]]
+    ) -> Iterator[Found | Finding]:
+        """The files of one folder; its folders and links are put down for later."""
+        problems: list[Finding] = []
+        folder, entries = self._listed(folder, problems)
+        below: list[_Folder] = []
+        for entry in entries:
+            is_folder = _is_folder(entry)
+            if not self._wanted(folder, entry, is_folder):
                 continue
-            self._seen.add(folder.real)
-            problems: list[Finding] = []
-            folder = self._opened(folder, problems)
-            below: list[_Folder] = []
-            for entry in self._entries(folder, problems):
-                is_folder = _is_folder(entry)
-                if not self._wanted(folder, entry, is_folder):
-                    continue
-                if _is_link(entry):
-                    links.append((folder, entry.name))
-                elif is_folder:
-                    child = folder.below(entry.name)
-                    below.append(
-                        _Folder(entry.path, child, os.path.join(folder.real, entry.name), folder.rules)
-                    )
-                elif (real_file := os.path.join(folder.real, entry.name)) not in self._seen:
-                    self._seen.add(real_file)
-                    yield _found(root, entry.path, folder.below(entry.name))
-            yield from problems
-            folders.extend(reversed(below))
+            if _is_link(entry):
+                links.append((folder, entry.name))
+            elif is_folder:
+                below.append(folder.child(entry.name))
+            elif (real_file := os.path.join(folder.real, entry.name)) not in self._seen:
+                self._seen.add(real_file)
+                yield _found(root, entry.path, folder.below(entry.name))
+        yield from problems
+        folders.extend(reversed(below))
 
     def _followed(
         self, root: Path, real_root: str, folder: _Folder, name: str
@@ -217,39 +228,27 @@ class Discovery(Iterator[Found | Finding]):
         self._seen.add(target)
         return _found(root, path, folder.below(name))
 
-    def _opened(self, folder: _Folder, problems: list[Finding] | None = None) -> _Folder:
-        """The folder with what its own ignore files say added to its rules."""
-        problems = self._early if problems is None else problems
-        own = [self._patterns(folder, name, problems) for name in (".gitignore", ".gmemignore")]
-        if not any(own):
-            return folder
-        depth = len(folder.rel) + 1 if folder.rel else 0
-        return _Folder(folder.path, folder.rel, folder.real, (*folder.rules, (depth, own[0], own[1])))
+    def _listed(self, folder: _Folder, problems: list[Finding]) -> tuple[_Folder, list[os.DirEntry[str]]]:
+        """The folder with its own ignore files added, and its entries by name.
 
-    def _patterns(self, folder: _Folder, name: str, problems: list[Finding]) -> Patterns:
-        path = os.path.join(folder.path, name)
+        An unreadable folder has no entries and is a finding.
+        """
         try:
-            with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
-                return Patterns(file)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return Patterns(())
-        except OSError as error:
-            problems.append(_unreadable(path, error))
-            return Patterns(())
-
-    def _below(self, folder: _Folder, name: str) -> _Folder:
-        path = os.path.join(folder.path, name)
-        real = os.path.join(folder.real, name)
-        return self._opened(_Folder(path, folder.below(name), real, folder.rules))
-
-    def _entries(self, folder: _Folder, problems: list[Finding]) -> list[os.DirEntry[str]]:
-        """The entries of a folder by name; an unreadable folder has none and is a finding."""
-        try:
-            with os.scandir(folder.path or ".") as entries:
-                return sorted(entries, key=lambda entry: entry.name)
+            with os.scandir(folder.path or ".") as found:
+                entries = sorted(found, key=lambda entry: entry.name)
         except OSError as error:
             problems.append(_unreadable(folder.path or ".", error))
-            return []
+            return folder, []
+        names = {entry.name for entry in entries}
+        if names.isdisjoint((".gitignore", ".gmemignore")):
+            return folder, entries
+        gits, ours = (
+            _patterns(os.path.join(folder.path, name), problems) if name in names else Patterns(())
+            for name in (".gitignore", ".gmemignore")
+        )
+        depth = len(folder.rel) + 1 if folder.rel else 0
+        rules = (*folder.rules, (depth, gits, ours))
+        return _Folder(folder.path, folder.rel, folder.real, rules), entries
 
     # ---- what is left out --------------------------------------------------------------------------
 
@@ -286,6 +285,17 @@ class Discovery(Iterator[Found | Finding]):
             if verdict is not None:
                 return verdict
         return False
+
+
+def _patterns(path: str, problems: list[Finding]) -> Patterns:
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+            return Patterns(file)
+    except IsADirectoryError:
+        return Patterns(())
+    except OSError as error:
+        problems.append(_unreadable(path, error))
+        return Patterns(())
 
 
 def _is_dump(folder: _Folder, name: str) -> bool:

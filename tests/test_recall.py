@@ -397,6 +397,21 @@ def test_equal_hits_come_in_the_order_of_their_ids(store: SmallStore, recipe: Re
 
     assert ids(ask(store, "car", recipe=recipe).hits) == ["a", "b", "c", "d"]
     assert ids(ask(store, "car", recipe=recipe, limit=2).hits) == ["a", "b"]
+    assert ids(ask(store, "car", recipe=recipe, limit=2, offset=2).hits) == ["c", "d"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_order_and_pages_do_not_depend_on_the_order_of_storing(recipe: Recipe) -> None:
+    names = [f"{number:03}" for number in range(260)]
+    orders = []
+    for stored in (names, names[::-1]):
+        store = SmallStore(encoder=SynonymEncoder())
+        for name in stored:
+            store.memory("red car", id_=name)
+        orders.append([*ids(ask(store, "car", recipe=recipe, limit=130).hits),
+                       *ids(ask(store, "car", recipe=recipe, limit=130, offset=130).hits)])  # fmt: skip
+
+    assert orders == [names, names]
 
 
 def test_the_meaning_of_more_than_the_index_gives_at_once_is_paged_too(store: SmallStore) -> None:

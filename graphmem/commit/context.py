@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from graphmem.embed import Encoder
 from graphmem.findings import Finding, finding
+from graphmem.formats import Rejected
 from graphmem.names import kind_key, predicate_key
 from graphmem.outcome import ImportReport
 from graphmem.prepare import canonical_json
@@ -55,7 +56,7 @@ class RunState:
     choices: Choices
     tables: RunTables
     report: ImportReport
-    reject: Callable[[Record], None]
+    reject: Callable[[Record | Rejected], None]
     batches: set[int] = field(default_factory=set)
     later: bool = False
     """Whether an earlier batch of the run may have made items that this one's records go to."""

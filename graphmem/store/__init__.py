@@ -105,6 +105,15 @@ class Store:
             self.scopes.forget()
             raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One read transaction: everything in it sees the store at one instant."""
+        self.db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.db.execute("ROLLBACK")
+
     def writer(self) -> Writer:
         """What a batch writes through, inside a transaction."""
         return Writer(self.db, self.scopes)

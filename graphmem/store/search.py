@@ -29,6 +29,7 @@ NEAREST_LIMIT: Final = 4096
 """The largest number of neighbours that vec0 gives."""
 
 _SAMPLE: Final = 1000
+_SLACK: Final = 16
 
 
 class Ranked(NamedTuple):
@@ -316,25 +317,27 @@ class Searcher:
         rows = self._ask(_LEXICAL, kind, match=match, depth=depth, also=_packed(also)).fetchall()
         return Ranking([Ranked(*row[:4]) for row in rows], rows[0][4] if rows else 0)
 
-    def nearest(self, kind: Kind, vector: bytes, *, chunks: int) -> list[Ranked]:
-        """The items of the nearest pieces of text, at most `chunks` pieces, by cosine of the best piece."""
-        rows = self._ask(_NEAREST, kind, vector=vector, k=min(chunks, NEAREST_LIMIT)).fetchall()
+    def nearest(self, kind: Kind, vector: bytes, *, depth: int) -> list[Ranked]:
+        """The `depth` items nearest by cosine of their best piece of text."""
+        rows = self._nearest_rows(kind, vector, depth)[:depth]
         return [Ranked(pk, id_, score, rank) for rank, (pk, id_, score, _) in enumerate(rows, start=1)]
 
-    def semantic(self, kind: Kind, vector: bytes, *, depth: int) -> Ranking:
-        """The `depth` items nearest by cosine of their best piece of text."""
-        total = self._ask(_WITH_VECTORS, kind).get
-        chunks = depth
-        while True:
-            if chunks > NEAREST_LIMIT:
-                rows = self._ask(_ALL_NEAREST, kind, vector=vector, k=depth).fetchall()
-                break
-            rows = self._ask(_NEAREST, kind, vector=vector, k=chunks).fetchall()
-            if len(rows) >= depth or sum(row[3] for row in rows) < chunks:
-                break
+    def _nearest_rows(self, kind: Kind, vector: bytes, depth: int) -> list[Any]:
+        """Rows of at least the nearest `depth` items, and of all that are as near as the last of them."""
+        chunks = depth + _SLACK
+        while chunks <= NEAREST_LIMIT:
+            rows: list[Any] = self._ask(_NEAREST, kind, vector=vector, k=chunks).fetchall()
+            if sum(row[3] for row in rows) < chunks:  # these are all
+                return rows
+            if len(rows) > depth and rows[-1][2] < rows[depth - 1][2]:
+                return rows
             chunks *= 2
-        ranked = [Ranked(pk, id_, score, rank) for rank, (pk, id_, score, _) in enumerate(rows, start=1)]
-        return Ranking(ranked[:depth], total)
+        found: list[Any] = self._ask(_ALL_NEAREST, kind, vector=vector, k=depth).fetchall()
+        return found
+
+    def with_vectors(self, kind: Kind) -> int:
+        """How many items have a vector."""
+        return int(self._ask(_WITH_VECTORS, kind).get)
 
     def cosines(self, kind: Kind, vector: bytes, items: Iterable[int]) -> dict[int, float]:
         """The cosine of the best piece of text of each of the items that have vectors."""

@@ -84,7 +84,8 @@ def memory(content: str, about: str | list[Any] = "Hub", **more: Any) -> Mapping
 def relation(predicate: str, target: str, subject: str = "Hub", **more: Any) -> Mapping:
     return {
         "type": "relation", "id": f"r-{predicate}-{target}"[:100], "scope": "global", "predicate": predicate,
-        "subject": {"name": subject, "kind": "service"}, "object": {"name": target, "kind": "service"}, **more,
+        "subject": {"name": subject, "kind": "service"}, "object": {"name": target, "kind": "service"},
+        **more,
     }  # fmt: skip
 
 
