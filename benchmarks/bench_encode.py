@@ -107,9 +107,8 @@ def main() -> None:
         plain = original.load(sources.locate(DEFAULT_MODEL), config).model
         for name, words in (("12 words", 12), ("80 words", 80)):
             ours, theirs = throughput(encoder, plain, texts(options.texts, words), options.rounds)
-            print(
-                f"texts of {name}: {ours:4.0f}/s, sentence-transformers {theirs:4.0f}/s, ratio {ours / theirs:.2f}"
-            )
+            ratio = f"ratio {ours / theirs:.2f}"
+            print(f"texts of {name}: {ours:4.0f}/s, sentence-transformers {theirs:4.0f}/s, {ratio}")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,12 @@ class InputUnreadable(GraphmemError):
     code = "input-unreadable"
 
 
+class OutputUnwritable(GraphmemError):
+    """A file or folder that was to be written could not be."""
+
+    code = "output-unwritable"
+
+
 class NothingUsable(GraphmemError):
     """The input was read and nothing in it could be used."""
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from graphmem import __version__, formats
-from graphmem.errors import FormatFailed, UsageError
+from graphmem.errors import FormatFailed, GraphmemError, UsageError
+from graphmem.outfile import replacing, unwritable
 from graphmem.prepare import canonical_json
 from graphmem.records import FORMAT_NAME, FORMAT_VERSION
 from graphmem.store import Store
 from graphmem.store.export import Exporting, Filters
 
 __all__ = ["ExportReport", "Filters", "export"]
+
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +76,32 @@ def _manifest(exporting: Exporting, filters: Filters) -> dict[str, Any]:
 
 def _into_file(files: Iterator[formats.ExportFile], target: Path) -> tuple[int, int]:
     """Writes a one-file export to a temporary name beside the target, then renames it."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    written = 0
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            for file in files:
-                written += _copy(file, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return 1, written
+    with replacing(target) as stream:
+        return 1, sum(_copy(file, stream) for file in files)
+
+
+def _sound(name: str, files: Iterable[formats.ExportFile]) -> Iterator[formats.ExportFile]:
+    """What an exporter yields; what it raises, also while it makes bytes, becomes an error of the format."""
+
+    def guarded(items: Iterable[_Item]) -> Iterator[_Item]:
+        try:
+            yield from items
+        except (GraphmemError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise FormatFailed(
+                f"the export format '{name}' failed: {type(error).__name__}: {error}",
+                "this is a fault of the format; please report it",
+            ) from error
+
+    for file in guarded(files):
+        yield formats.ExportFile(file.path, guarded(file.chunks))
+
+
+def _records(store: Store, exporting: Exporting) -> Iterator[dict[str, Any]]:
+    """The items, with what SQLite raises told apart from what an exporter does."""
+    with store.errors():
+        yield from exporting.records()
 
 
 def _copy(file: formats.ExportFile, stream: BinaryIO) -> int:
@@ -102,44 +120,84 @@ def _inside(folder: Path, path: str) -> Path:
     return folder.joinpath(*parts)
 
 
-def _is_export_folder(folder: Path) -> bool:
-    """Whether a folder is empty or was made by an export, so that it may be replaced."""
-    return not any(folder.iterdir()) or (folder / MARKER).is_file()
-
-
 MARKER = ".gmem-export"
-"""The file by which a folder that an export made is known again."""
+"""The file in which an export lists the files of its folder, so that it may be replaced later."""
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """The files that an export wrote into a folder, with their digests; none where none did."""
+    try:
+        files = json.loads((folder / MARKER).read_bytes())["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
+def _check_folder(folder: Path) -> None:
+    """Raises `UsageError` unless a folder is empty or holds nothing but what an export put there."""
+    if not folder.is_dir():
+        raise UsageError(f"'{folder}' exists and is no folder", "name a new or empty folder")
+    listed = _listed(folder)
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if name == MARKER or (path.is_dir() and not path.is_symlink()):
+            continue
+        if name not in listed:
+            raise UsageError(
+                f"'{folder}' holds '{name}', which no export put there",
+                "name a new or empty folder, or move away what is not of an export",
+            )
+        if path.is_symlink() or _digest(path) != listed[name]:
+            raise UsageError(
+                f"'{name}' in '{folder}' was edited since it was exported",
+                "import the folder first to keep the edits, then export to another one",
+            )
 
 
 def _into_folder(files: Iterator[formats.ExportFile], target: Path) -> tuple[int, int]:
     """Writes an export of many files into a temporary folder beside the target, then swaps the two."""
-    if target.exists() and not (target.is_dir() and _is_export_folder(target)):
-        raise UsageError(
-            f"'{target}' exists and was not made by an export",
-            "name a new or empty folder, or one that an earlier export made",
-        )
-    made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    count = written = 0
+    target = Path(os.path.realpath(target))
+    exists = target.exists()
+    if exists:
+        _check_folder(target)
+    made = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent))
+    listed: dict[str, str] = {}
+    written = 0
     try:
         for file in files:
             path = _inside(made, file.path)
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as stream:
                 written += _copy(file, stream)
-            count += 1
-        (made / MARKER).write_bytes(b"")
-        made.chmod(0o755)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-            target.replace(old / "it")
-            made.replace(target)
-            shutil.rmtree(old)
+            listed[file.path] = _digest(path)
+        (made / MARKER).write_text(canonical_json({"format": "graphmem-export", "files": listed}) + "\n")
+        if exists:
+            made.chmod(target.stat().st_mode & 0o777)
+            _swap(made, target)
         else:
             made.replace(target)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return count, written
+    return len(listed), written
+
+
+def _swap(made: Path, target: Path) -> None:
+    """Puts a folder in the place of another, which goes; when that fails the old one is put back."""
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", suffix=".old", dir=target.parent))
+    target.replace(old / "it")
+    try:
+        made.replace(target)
+    except BaseException:
+        (old / "it").replace(target)
+        old.rmdir()
+        raise
+    shutil.rmtree(old)
 
 
 def export(
@@ -149,7 +207,7 @@ def export(
 
     The store is read in one transaction, so the export is of one instant. A path is replaced only when
     everything was written. Raises `UsageError` for an unknown format, a folder format without a path or
-    a target that must not be replaced.
+    a target that must not be replaced, `FormatFailed` for a format that fails and `OutputUnwritable`.
     """
     chosen = formats.exporter(format_name)
     filters = filters or Filters()
@@ -158,11 +216,12 @@ def export(
     with store.errors(), store.reading():
         exporting = Exporting(store.db, store.scopes, filters)
         manifest = _manifest(exporting, filters)
-        files = chosen.write(manifest, exporting.records())
+        files = _sound(format_name, chosen.write(manifest, _records(store, exporting)))
         if not isinstance(target, Path):
             count, written = 1, sum(_copy(file, target) for file in files)
         elif chosen.folder:
-            count, written = _into_folder(files, target.absolute())
+            with unwritable(target):
+                count, written = _into_folder(files, target.absolute())
         else:
             count, written = _into_file(files, target.absolute())
     return ExportReport(

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 from graphmem.errors import AmbiguousFormat, FormatFailed, UnknownFormat, UsageError
 from graphmem.findings import Finding
+from graphmem.json_head import described
 from graphmem.records import ManifestRecord, Place, Record
 
 
@@ -22,11 +23,13 @@ from graphmem.records import ManifestRecord, Place, Record
 class Rejected:
     """The text of a record that an importer could not read, for a file of rejects.
 
-    It comes after the error findings about it and has their place; `raw` is the text as it stood.
+    It comes after the error findings about it and has their place; `raw` is the text as it stood, with
+    bytes that are not UTF-8 as surrogates. `syntax` is `jsonl`, or `yaml` for a document of its own.
     """
 
     place: Place
     raw: str
+    syntax: str = "jsonl"
 
 
 Item: TypeAlias = Record | ManifestRecord | Finding | Rejected
@@ -141,7 +144,7 @@ def exporter(name: str) -> Exporter:
     return made
 
 
-def pick(head: bytes, name: str, label: str) -> tuple[Importer, str]:
+def pick(head: bytes, name: str) -> tuple[Importer, str]:
     """The importer that recognises an input, and why.
 
     `head` is the start of the decompressed input, without byte-order mark. Content decides; a suffix
@@ -155,8 +158,9 @@ def pick(head: bytes, name: str, label: str) -> tuple[Importer, str]:
             claims.append((candidate, why))
     if not claims:
         start = head[:60].decode("utf-8", "replace").strip().replace("\n", " ")
+        seen = described(head) or (f"text that starts with {start!r}" if start else "nothing but white space")
         raise UnknownFormat(
-            f"{label}: no format recognises this input, which starts with {start!r}",
+            f"no format recognises this input: it is {seen if head else 'empty'}",
             f"name its format with --from; known formats: {', '.join(importer_points())}",
         )
     if len(claims) > 1:
@@ -164,5 +168,5 @@ def pick(head: bytes, name: str, label: str) -> tuple[Importer, str]:
         if len(by_suffix) == 1:
             return by_suffix[0]
         names = ", ".join(claim[0].name for claim in claims)
-        raise AmbiguousFormat(f"{label}: could be any of {names}", "choose one with --from")
+        raise AmbiguousFormat(f"this input could be any of {names}", "choose one with --from")
     return claims[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from graphmem import formats
@@ -54,6 +55,8 @@ class Wanted(Protocol):
     def batch_size(self) -> int: ...
     @property
     def max_errors(self) -> int | None: ...
+    @property
+    def strict(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class Gathering:
     """Reads all inputs; afterwards `spool` holds the batches and `inputs` where they came from."""
 
     def __init__(
-        self, wanted: Wanted, tables: RunTables, report: ImportReport,
+        self, wanted: Wanted, tables: Callable[[], RunTables], report: ImportReport,
         progress: Callable[[str, int, int | None], None] | None,
         keep_reject: Callable[[Record | formats.Rejected], None],
     ) -> None:  # fmt: skip
@@ -93,27 +96,30 @@ class Gathering:
     def read(self) -> None:
         """Reads every input to its end, or until there are more errors than the caller bears."""
         discovery = discover(self._wanted.paths)
-        for found in discovery:
+        inputs = list(discovery)
+        self._report.ignored_files = discovery.ignored_files
+        self._report.other_files = discovery.other_files
+        siblings = _siblings(inputs)
+        for found in inputs:
             if isinstance(found, Finding):
                 self._report.findings.add(found)
             else:
-                self._read(found)
+                self._read(found, siblings.get(found.root, frozenset()))
             if self.gave_up:
                 return
-        self._report.ignored_files = discovery.ignored_files
-        if self._batch:
+        if self._batch and not (self._wanted.strict and self._report.findings.errors):
             self._flush(self._batch)
 
     # ---- one input --------------------------------------------------------------------------------
 
-    def _read(self, found: Found) -> None:
+    def _read(self, found: Found, siblings: frozenset[str]) -> None:
         uri = STDIN_URI if found.path is None else found.path.resolve().as_uri()
         source = Input(found.label, uri)
         file = _File(len(self.inputs), source)
         self.inputs.append(source)
         with open_input(found, self._wanted.encoding) as opened:
             try:
-                importer = self._importer or formats.pick(opened.head(), found.name, found.label)[0]
+                importer = self._importer or formats.pick(opened.head(), found.name)[0]
             except (UnknownFormat, AmbiguousFormat) as error:
                 if opened.complete:
                     rule = "unknown-format" if isinstance(error, UnknownFormat) else "ambiguous-format"
@@ -121,7 +127,7 @@ class Gathering:
             else:
                 source.format = importer.name
                 root = None if found.root is None else str(found.root)
-                told = formats.Source(found.label, found.name, root)
+                told = formats.Source(found.label, found.name, root, opened.encoding, siblings)
                 for item in self._items(importer, opened.stream, told):
                     self._take(file, item)
                     if self.gave_up:
@@ -188,6 +194,7 @@ class Gathering:
                 finding("lone-surrogate", message, file=file.source.label, place=record.place,
                         record_kind=kind_of(record)),
             )  # fmt: skip
+            self._keep_reject(record)
             return
         file.source.records += 1
         self.records += 1
@@ -228,9 +235,10 @@ class Gathering:
         """Notes what a full batch declares and puts it aside."""
         if not batch:
             return
+        tables = self._tables()
         transport = [one.transport for one in self.inputs]
         entities = [one for one in batch if type(one) is EntityRecord]
-        self._tables.declare(
+        tables.declare(
             (one.scope or "", one.name, kind_key(one.kind), one.kind, one.id, one.aliases) for one in entities
         )
         refs: set[tuple[str, str, str, str]] = set()
@@ -246,8 +254,8 @@ class Gathering:
                     if ref.kind is not None and ref.name:
                         self._note_ref(refs, [one.scope or ""], ref)
         if refs:
-            self._tables.refer(sorted(refs))
-        self._claim(batch)
+            tables.refer(sorted(refs))
+        self._claim(tables, batch)
         self.spool.push(list(batch), lane)
 
     @staticmethod
@@ -257,7 +265,8 @@ class Gathering:
             for scope in [ref.scope] if ref.scope is not None else scopes:
                 refs.add((scope, ref.name, key, ref.kind))
 
-    def _claim(self, batch: list[Record]) -> None:
+    @staticmethod
+    def _claim(tables: RunTables, batch: list[Record]) -> None:
         claims: list[tuple[int, str, bytes]] = []
         for one in batch:
             if one.id is None:
@@ -270,7 +279,7 @@ class Gathering:
             else:
                 claims.append((RELATION, one.id, natural_key(one)))
         if claims:
-            self._tables.claim(claims)
+            tables.claim(claims)
 
     # ---- manifests --------------------------------------------------------------------------------
 
@@ -309,3 +318,12 @@ class Gathering:
                     "manifest-mismatch", message, file=file.source.label, place=manifest.place or NO_PLACE
                 )
             )
+
+
+def _siblings(inputs: Sequence[Found | Finding]) -> dict[Path | None, frozenset[str]]:
+    """The names of all inputs of each folder that was given."""
+    names: dict[Path | None, set[str]] = {}
+    for found in inputs:
+        if isinstance(found, Found) and found.root is not None:
+            names.setdefault(found.root, set()).add(found.name)
+    return {root: frozenset(inside) for root, inside in names.items()}

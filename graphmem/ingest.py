@@ -6,21 +6,25 @@ The inputs are read once. What they declare is noted in the run's tables, their 
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from graphmem import times
 from graphmem.commit import BASE_ORIGIN, Choices, Input, NeedVectors, RunState, commit_batch
 from graphmem.embed import Encoder
 from graphmem.errors import Interrupted
-from graphmem.formats import Rejected
 from graphmem.gather import Gathering
 from graphmem.outcome import ImportReport, InputSummary
 from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE, KINDS, Record
+from graphmem.rejects import Rejects
 from graphmem.store import Store
 from graphmem.store.vectors import StoredEncoder, check_encoder
 from graphmem.store.write import Writer
@@ -51,6 +55,18 @@ class ImportOptions:
     clock: str | None = None
 
 
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Keeps the cycle collector from walking the records of a batch again and again: they have no cycles."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 class _Abandoned(Exception):
     """The transaction is rolled back on purpose: there was an error under --strict."""
 
@@ -59,38 +75,42 @@ class _Import:
     """One run over one store."""
 
     def __init__(
-        self, store: Store, options: ImportOptions, encoder: Encoder | None, report: ImportReport,
-        progress: Progress | None, keep_reject: Callable[[Record | Rejected], None],
+        self, opening: Callable[[], Store], options: ImportOptions, encoder: Encoder | None,
+        report: ImportReport, progress: Progress | None, rejects: Rejects,
     ) -> None:  # fmt: skip
-        self._store = store
+        self._opening = opening
         self._options = options
         self._encoder = encoder
         self._report = report
         self._progress = progress
-        clock = options.clock or times.now()
-        last = store.last_time()
-        self._clock = clock if clock > last else times.next_millisecond(last)
-        tables = store.run_tables()
-        self._gathering = Gathering(options, tables, report, progress, keep_reject)
-        self._run = RunState(
-            self._clock, self._gathering.inputs, options.choices, tables, report, keep_reject
-        )
+        self._rejects = rejects
+        self._gathering = Gathering(options, lambda: self._run.tables, report, progress, rejects.keep)
         self._ready: dict[bytes, bytes] = {}
+        self._gave_up = False
+
+    @cached_property
+    def _store(self) -> Store:
+        """The store, opened when the first records are ready for it."""
+        return self._opening()
+
+    @cached_property
+    def _clock(self) -> str:
+        clock = self._options.clock or times.now()
+        last = self._store.last_time()
+        return clock if clock > last else times.next_millisecond(last)
+
+    @cached_property
+    def _run(self) -> RunState:
+        return RunState(
+            self._clock, self._gathering.inputs, self._options.choices, self._store.run_tables(),
+            self._report, self._rejects.keep,
+        )  # fmt: skip
 
     def run(self) -> None:
         """Reads everything, then commits batch by batch."""
         try:
-            self._gathering.read()
-            if self._gathering.gave_up or (self._options.strict and self._report.findings.errors):
-                self._count_unstored()
-                return
-            self._prepare()
-            spool = self._gathering.spool
-            if self._options.atomic or self._options.strict:
-                self._unit(lambda: spool.batches())
-            else:
-                for batch in spool.batches():
-                    self._unit(lambda batch=batch: [batch])  # type: ignore[misc]
+            with _collector_at_rest():
+                self._go()
         except KeyboardInterrupt:
             self._report.interrupted = True
             self._close()
@@ -102,6 +122,25 @@ class _Import:
         finally:
             self._gathering.spool.close()
         self._close()
+
+    def _go(self) -> None:
+        self._gathering.read()
+        self._gave_up = self._gathering.gave_up or (
+            self._options.strict and self._report.findings.errors > 0
+        )
+        if not self._gave_up and self._gathering.records:
+            self._prepare()
+            self._commit()
+
+    def _commit(self) -> None:
+        spool = self._gathering.spool
+        if self._options.atomic or self._options.strict:
+            self._unit(lambda: spool.batches())
+            return
+        for batch in spool.batches():
+            self._unit(lambda batch=batch: [batch])  # type: ignore[misc]
+            if self._gave_up:
+                break
 
     def _prepare(self) -> None:
         self._run.prepare()
@@ -126,7 +165,7 @@ class _Import:
                 self._restore(before)
                 self._encode(need.texts)
             except _Abandoned:
-                self._run.tables.unsettle()
+                self._abandon(before)
                 break
             except BaseException:
                 self._restore(before)
@@ -140,6 +179,7 @@ class _Import:
         run.batches.add(number)
         if not run.tables.first_batch:
             run.tables.first_batch = number
+            run.had_memories = store.has_memories()
         run.tables.settle(fold_case=self._options.choices.fold_case)
         missing: dict[bytes, str] = {}
         counts = deepcopy(self._report.counts)
@@ -158,12 +198,27 @@ class _Import:
                 missing |= need.texts
             dirty = dirty or writer.dirty
             self._tell("store", records, self._gathering.records)
+        if self._has_too_many_errors():
+            raise _Abandoned
         if missing:
             raise NeedVectors(missing)
-        if self._options.strict and self._report.findings.errors:
-            raise _Abandoned
         if dirty:
             self._write_batch(writer, counts, records, labels)
+
+    def _has_too_many_errors(self) -> bool:
+        errors, most = self._report.findings.errors, self._options.max_errors
+        return (self._options.strict and errors > 0) or (most is not None and errors > most)
+
+    def _abandon(self, before: tuple[Any, ...]) -> None:
+        """After a batch was rolled back on purpose: its findings stay, what it counted as stored does not."""
+        counts = self._report.counts
+        for kind, old in before[0].items():
+            counts[kind].created, counts[kind].merged = old.created, old.merged
+        self._run.batches = set(before[5])
+        if not self._run.batches:
+            self._run.tables.first_batch = 0
+        self._run.tables.unsettle()
+        self._gave_up = True
 
     def _hold(self) -> StoredEncoder:
         """The store's encoder, set to ours when this is the first batch with vectors."""
@@ -214,13 +269,16 @@ class _Import:
         report = self._report
         return (
             deepcopy(report.counts), report.kept_archived, report.findings.mark(), len(report.batches),
-            set(self._run.near_noted), set(self._run.batches), self._run.later,
+            set(self._run.near_noted), set(self._run.batches), self._run.later, self._run.tables.pending,
+            self._rejects.mark(),
         )  # fmt: skip
 
     def _restore(self, state: tuple[Any, ...]) -> None:
         report = self._report
-        report.counts, report.kept_archived, mark, batches, near, held, self._run.later = state
+        report.counts, report.kept_archived, mark, batches, near, held, self._run.later, pending, kept = state
+        self._run.tables.pending = pending
         report.findings.rewind(mark)
+        self._rejects.rewind(kept)
         del report.batches[batches:]
         self._run.near_noted, self._run.batches = set(near), set(held)
         if not held:
@@ -246,33 +304,31 @@ class _Import:
 
     def _close(self) -> None:
         """Brings the counts of items that stood before the run into the report."""
-        report, run = self._report, self._run
-        with self._store.errors():
-            for kind, changed, to_changed, to_unchanged in run.tables.touched():
-                counts = report.counts[KINDS[kind]]
-                counts.updated += changed
-                counts.merged += to_changed - changed
-                counts.unchanged += to_unchanged
-            first = run.tables.first_batch
-            report.stubs = self._store.count_stubs(first) if first and report.batches else 0
-            report.no_longer_in_source = sum(
-                run.tables.unseen(one.origin) for one in self._gathering.inputs if one.reread
-            )
+        report = self._report
+        if "_run" in self.__dict__:
+            with self._store.errors():
+                self._count_old()
         report.committed = bool(report.batches)
         report.inputs = [
             InputSummary(one.label, one.uri, one.format, one.digest, one.records, one.transport)
             for one in self._gathering.inputs
         ]
-        if self._options.strict and report.findings.errors:
-            self._count_unstored()
+        for counts in report.counts.values():  # of batches that were not stored
+            counts.skipped += counts.read - counts.stored - counts.skipped - counts.rejected
 
-    def _count_unstored(self) -> None:
-        """After a run that stores nothing: every record that was read and not rejected is skipped."""
-        self._report.committed = False
-        self._report.stubs = 0
-        for counts in self._report.counts.values():
-            counts.created = counts.updated = counts.unchanged = counts.merged = 0
-            counts.skipped = counts.read - counts.rejected
+    def _count_old(self) -> None:
+        report, run = self._report, self._run
+        for kind, changed, to_changed, to_unchanged in run.tables.touched():
+            counts = report.counts[KINDS[kind]]
+            counts.updated += changed
+            counts.merged += to_changed - changed
+            counts.unchanged += to_unchanged
+        first = run.tables.first_batch
+        report.stubs = self._store.count_stubs(first) if first and report.batches else 0
+        if not self._gave_up:
+            report.no_longer_in_source = sum(
+                run.tables.unseen(one.origin) for one in self._gathering.inputs if one.reread
+            )
 
     def _tell(self, stage: str, done: int, of: int | None) -> None:
         if self._progress is not None:
@@ -280,37 +336,40 @@ class _Import:
 
 
 def run(
-    store: Store,
+    store: Store | Callable[[], Store],
     options: ImportOptions,
     encoder: Encoder | None = None,
     *,
     progress: Progress | None = None,
-    keep_reject: Callable[[Record | Rejected], None] | None = None,
+    rejects: Rejects | None = None,
+    report: ImportReport | None = None,
 ) -> ImportReport:
     """Imports `options.paths` into an open store and says what became of every record.
 
-    Without an encoder the items are stored without vectors. `keep_reject` receives the records that were
-    understood and not stored. Raises `InputUnreadable`, `UsageError`, `EncoderMismatch`, `EncoderError`,
-    `StoreBusy`, `StoreFull` and `Interrupted`; whatever is raised, only whole batches are stored.
+    In place of the store there may be a function that opens it, which is called when there is something to
+    be stored. Without an encoder the items are stored without vectors. `rejects` keeps the records that
+    were rejected. A `report` that is given is filled also where something is raised. Raises
+    `InputUnreadable`, `UsageError`, `EncoderMismatch`, `EncoderError`, `StoreBusy`, `StoreFull` and
+    `Interrupted`; whatever is raised, only whole batches are stored.
     """
     began = time.monotonic()
-    report = ImportReport(options.command)
-    _Import(store, options, encoder, report, progress, keep_reject or _drop).run()
-    report.seconds = time.monotonic() - began
+    report = report if report is not None else ImportReport(options.command)
+    opening = (lambda: store) if isinstance(store, Store) else store
+    with nullcontext(rejects) if rejects is not None else Rejects() as kept:
+        try:
+            _Import(opening, options, encoder, report, progress, kept).run()
+        finally:
+            report.seconds = time.monotonic() - began
     return report
 
 
 def rehearse(
-    path: str, options: ImportOptions, *, progress: Progress | None = None,
-    keep_reject: Callable[[Record | Rejected], None] | None = None,
+    path: str | Path, options: ImportOptions, *, progress: Progress | None = None,
+    rejects: Rejects | None = None, report: ImportReport | None = None,
 ) -> ImportReport:  # fmt: skip
     """What `run` would do to the store at `path`, done on a copy that is thrown away; nothing is encoded."""
     with Store.snapshot(path) as copy:
-        report = run(copy, options, None, progress=progress, keep_reject=keep_reject)
+        report = run(copy, options, None, progress=progress, rejects=rejects, report=report)
     report.dry_run = True
     report.committed = False
     return report
-
-
-def _drop(_record: Record | Rejected) -> None:
-    """Forgets a rejected record."""

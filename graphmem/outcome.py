@@ -104,6 +104,7 @@ class ImportReport:
     kept_archived: int = 0
     no_longer_in_source: int = 0
     ignored_files: int = 0
+    other_files: int = 0
     inputs: list[InputSummary] = field(default_factory=list)
     batches: list[dict[str, Any]] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
@@ -115,12 +116,16 @@ class ImportReport:
         """The sum of one count over all kinds."""
         return sum(getattr(counts, name) for counts in self.counts.values())
 
+    @property
+    def usable(self) -> bool:
+        """Whether any input held a record that was understood, or was an export, even an empty one."""
+        return any(one.records or one.transport for one in self.inputs)
+
     def exit_status(self, fail_on: Severity = Severity.ERROR) -> int:
         """The exit status that says how the run went."""
         if "manifest-mismatch" in self.findings.by_rule:
             return EXIT_INTEGRITY
-        stored = sum(counts.stored for counts in self.counts.values())
-        if not stored and not self.total("skipped"):
+        if not self.usable:
             return EXIT_NOTHING_USABLE
         lost = self.total("rejected") + self.total("skipped")
         if lost or (self.findings.worst is not None and self.findings.worst >= fail_on):
@@ -140,6 +145,7 @@ class ImportReport:
             "kept_archived": self.kept_archived,
             "no_longer_in_source": self.no_longer_in_source,
             "ignored_files": self.ignored_files,
+            "other_files": self.other_files,
             "unmapped": dict(sorted(self.unmapped.items())),
             "inputs": [asdict(one) for one in self.inputs],
             "batches": self.batches,

@@ -7,13 +7,20 @@ place; that is how an import knows a record again.
 from __future__ import annotations
 
 import json
+import marshal
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
 from graphmem.records import EntityRecord, MemoryRecord, Record, Ref, RelationRecord
+from graphmem.scopes import map_scope
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False).encode
+
+
+# What a lone surrogate looks like in marshal's UTF-8; a length may look like it, so a hit is checked.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
 
 
 def canonical_json(value: Any) -> str:
@@ -27,17 +34,17 @@ def text_hash(text: str) -> bytes:
 
 
 def _mapped_ref(ref: Ref, mapping: Mapping[str, str]) -> Ref:
-    return ref._replace(scope=mapping.get(ref.scope, ref.scope)) if ref.scope is not None else ref
+    return ref._replace(scope=map_scope(ref.scope, mapping)) if ref.scope is not None else ref
 
 
 def _map_scopes(record: Record, mapping: Mapping[str, str]) -> None:
     if isinstance(record, MemoryRecord):
-        record.scopes = sorted({mapping.get(scope, scope) for scope in record.scopes})
+        record.scopes = sorted({map_scope(scope, mapping) for scope in record.scopes})
         record.about = [_mapped_ref(ref, mapping) for ref in record.about]
         record.mentions = [_mapped_ref(ref, mapping) for ref in record.mentions]
         return
     if record.scope is not None:
-        record.scope = mapping.get(record.scope, record.scope)
+        record.scope = map_scope(record.scope, mapping)
     if isinstance(record, RelationRecord):
         record.subject = _mapped_ref(record.subject, mapping)
         record.object = _mapped_ref(record.object, mapping)
@@ -47,19 +54,30 @@ def _map_scopes(record: Record, mapping: Mapping[str, str]) -> None:
 
 def _digest(record: Record) -> bytes:
     r = record
-    said: list[Any]
+    properties = _encode(r.properties) if r.properties else None
+    said: tuple[Any, ...]
     if isinstance(r, MemoryRecord):
-        said = ["m", r.content, r.title, r.memory_type, r.importance, r.tags, r.scopes, r.about, r.mentions,
-                r.source, r.position, r.properties, r.id, r.state, r.archived_by, r.created_at, r.updated_at,
-                r.valid_at, r.invalid_at, r.expired_at]  # fmt: skip
+        said = (
+            "m", r.content, r.title, r.memory_type, r.importance, r.position, r.tags, r.scopes,
+            [tuple(ref) for ref in r.about], [tuple(ref) for ref in r.mentions], r.source, properties, r.id,
+            r.state, r.archived_by, r.created_at, r.updated_at, r.valid_at, r.invalid_at, r.expired_at,
+        )  # fmt: skip
     elif isinstance(r, RelationRecord):
-        said = ["r", r.subject, r.predicate, r.object, r.scope, r.weight, r.fact, r.stated_by, r.properties,
-                r.id, r.state, r.archived_by, r.created_at, r.updated_at, r.valid_at, r.invalid_at,
-                r.expired_at, r.id_aliases]  # fmt: skip
+        said = (
+            "r", tuple(r.subject), r.predicate, tuple(r.object), r.scope, r.weight, r.fact, r.stated_by,
+            properties, r.id, r.state, r.archived_by, r.created_at, r.updated_at, r.valid_at, r.invalid_at,
+            r.expired_at, r.id_aliases,
+        )  # fmt: skip
     else:
-        said = ["e", r.name, r.kind, r.scope, r.description, r.aliases, r.properties, r.id, r.state,
-                r.archived_by, r.stub, r.created_at, r.updated_at, r.id_aliases, r.redirects]  # fmt: skip
-    return blake2b(_encode(said).encode(), digest_size=16).digest()
+        said = (
+            "e", r.name, r.kind, r.scope, r.description, r.aliases, properties, r.id, r.state, r.archived_by,
+            r.stub, r.created_at, r.updated_at, r.id_aliases, [tuple(ref) for ref in r.redirects],
+        )  # fmt: skip
+    # Version 0 of marshal writes equal values as equal bytes: no back references, nothing of interning.
+    data = marshal.dumps(said, 0)
+    if _SURROGATE.search(data):
+        canonical_json(said).encode()
+    return blake2b(data, digest_size=16).digest()
 
 
 def prepare(record: Record, number: int, scope: str, mapping: Mapping[str, str] | None = None) -> None:

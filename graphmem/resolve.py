@@ -28,7 +28,10 @@ STEPS: Final = (Step.EXACT, Step.CASE_INSENSITIVE, Step.FULL_TEXT)
 
 
 class Candidate(NamedTuple):
-    """An entity found under a key of a name. `own` is whether it is of the reference's own scope."""
+    """An entity found under a key of a name. `own` is whether it is of the reference's own scope.
+
+    `pk` and `id` are those of its row in the store, `None` for one that a run declares and has not stored.
+    """
 
     own: bool
     alias: bool
@@ -37,6 +40,8 @@ class Candidate(NamedTuple):
     kind_key: str
     kind: str | None
     updated_at: str
+    pk: int | None = None
+    id: str | None = None
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -68,7 +73,7 @@ Lookup = Callable[[str, int], Iterable[Candidate]]
 """(key, step) to the candidates found under that key at that step or a lower one."""
 
 
-def _of_kind(found: list[Candidate], kind: str | None) -> list[Candidate]:
+def of_kind(found: list[Candidate], kind: str | None) -> list[Candidate]:
     """The candidates a kind leaves; an explicit `unknown` means the entity without a kind, if there is one."""
     if kind is None:
         return found
@@ -78,7 +83,11 @@ def _of_kind(found: list[Candidate], kind: str | None) -> list[Candidate]:
 
 
 def _distinct(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    by_identity = {one.identity: one for one in found}
+    by_identity: dict[tuple[str, str, str], Candidate] = {}
+    for one in found:
+        held = by_identity.get(one.identity)
+        if held is None or (held.pk is None) > (one.pk is None):
+            by_identity[one.identity] = one
     return tuple(by_identity[key] for key in sorted(by_identity, key=lambda k: (k[2], k[1], k[0])))
 
 
@@ -95,15 +104,17 @@ def decide(found: list[Candidate]) -> tuple[Candidate, ...]:
     return _distinct(one for one in found if (one.own, not one.alias) == best)
 
 
+_FORMS: Final[tuple[Callable[[str], str], ...]] = (str, folded, words)
+
+
 def resolve(name: str, kind: str | None, lookup: Lookup) -> Resolution:
     """The resolution of an exact name, with the kind if one is given.
 
     A reference with a kind that nothing of that name has yet means the entity of exactly that name
     whose kind is unknown only where a declaration completes it; that is the caller's to know.
     """
-    keys = (name, folded(name), words(name))
-    for number, (step, key) in enumerate(zip(STEPS, keys, strict=True), start=1):
-        winners = decide(_of_kind(list(lookup(key, number)), kind))
+    for number, (step, form) in enumerate(zip(STEPS, _FORMS, strict=True), start=1):
+        winners = decide(of_kind(list(lookup(form(name), number)), kind))
         if winners:
             return Resolution(step, winners)
     return NOTHING

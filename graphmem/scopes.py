@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -99,7 +99,7 @@ def parse_scope_map(options: Iterable[str]) -> dict[str, str]:
     return dict(sorted(mapping.items(), key=lambda pair: (-len(pair[0]), pair[0])))
 
 
-def map_scope(scope: str, mapping: dict[str, str]) -> str:
+def map_scope(scope: str, mapping: Mapping[str, str]) -> str:
     """The scope after a mapping of `parse_scope_map`; a scope that is not mapped stays.
 
     Between two `repo:` scopes whatever lies below the old path moves along, so that one mapping moves

@@ -7,25 +7,37 @@ the outcome of an import does not depend on the order of its records.
 
 from __future__ import annotations
 
-from base64 import b32encode
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-_TO_CROCKFORD: Final = bytes.maketrans(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-)
-# 26 digits of 5 bits are 130 bits; with 30 bits of zeros in front they are whole bytes.
-_PADDING: Final = b"\0\0\0\0"
+_DIGITS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32
+_PAIRS: Final = tuple(high + low for high in _DIGITS for low in _DIGITS)
 
 
 @lru_cache(maxsize=64)
-def _milliseconds(time: str) -> bytes:
-    return round(datetime.fromisoformat(time).timestamp() * 1000).to_bytes(6, "big", signed=False)
+def _time_part(time: str) -> str:
+    number = round(datetime.fromisoformat(time).timestamp() * 1000)
+    return "".join(_PAIRS[(number >> shift) & 1023] for shift in (40, 30, 20, 10, 0))
+
+
+def seed(*key: str) -> bytes:
+    """The 16-byte digest of a natural key, told apart part by part."""
+    text = "".join([f"{len(part)}:{part}" for part in key])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def from_seed(time: str, key: bytes) -> str:
+    """The ULID of a natural key's digest at a canonical time."""
+    n = int.from_bytes(key[:10])
+    p = _PAIRS
+    return (
+        f"{_time_part(time)}{p[n >> 70]}{p[n >> 60 & 1023]}{p[n >> 50 & 1023]}{p[n >> 40 & 1023]}"
+        f"{p[n >> 30 & 1023]}{p[n >> 20 & 1023]}{p[n >> 10 & 1023]}{p[n & 1023]}"
+    )
 
 
 def mint(time: str, *key: str) -> str:
     """The ULID of a natural key at a canonical time."""
-    digest = blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=10).digest()
-    return b32encode(_PADDING + _milliseconds(time) + digest)[6:].translate(_TO_CROCKFORD).decode()
+    return from_seed(time, seed(*key))

@@ -18,7 +18,7 @@ _PLAIN_KEY: Final = r"""(?:[^\s#\-:'"\[\]{}>|*&!%@`,?]|-[^\s:])[^:]*"""
 _KEY: Final = re.compile(rf"""("[^"]*"[ \t]*|'[^']*'[ \t]*|{_PLAIN_KEY}):(?:[ \t]+|\Z)""")
 _ITEM: Final = re.compile(r"[ \t]*-(?:[ \t]+|\Z)")
 _BLOCK_TEXT: Final = re.compile(r"([|>])[+-]?\d?[ \t]*\Z")
-_TAG_AS_COMMENT: Final = re.compile(r"#\w")
+_TAG_AS_COMMENT: Final = re.compile(r"#+\w")
 _LISTS: Final = frozenset(("tags", "tag", "aliases", "alias"))
 
 

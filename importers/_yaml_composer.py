@@ -114,7 +114,7 @@ class Composer:
     def _document(self, event: NodeEvent) -> Iterator[Composed]:
         if isinstance(event, SequenceStartEvent):
             self._begin_list(event, self.list_key)
-            if isinstance(self._peek(0), ScalarEvent):
+            if self.list_key is None and isinstance(self._peek(0), ScalarEvent):
                 yield self._record(event, None)
             else:
                 yield from self._list(self.list_key)

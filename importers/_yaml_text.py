@@ -23,9 +23,7 @@ from ._yaml_composer import Composed, Composer
 from ._yaml_documents import Piece
 
 _MOST_FAULTS: Final = 100
-_HIDDEN: Final = re.compile(
-    "[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+_HIDDEN: Final = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NEXT_KEY: Final = re.compile(r"""^( *)["']?[A-Za-z_]\w*["']?[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 _PRIVATE: Final = range(0xE000, 0xF900)
 
@@ -59,9 +57,9 @@ class YamlText:
                         yield value, self._window.place(start + composed.start)
             except yaml.YAMLError as error:
                 faults += 1
-                self._report_fault(error, start)
+                at = self._report_fault(error, start)
                 if faults < _MOST_FAULTS:
-                    parts.extend(reversed(self._after_fault(composer, start, end)))
+                    parts.extend(reversed(self._after_fault(composer, start, end, at)))
                 else:
                     self._report("bad-yaml", "too many faults; the rest of the document was not read", start)
 
@@ -104,16 +102,21 @@ class YamlText:
     def _hidden_within(self, start: int, end: int) -> list[int]:
         return self._hidden[bisect_left(self._hidden, start) : bisect_left(self._hidden, end)]
 
-    def _report_fault(self, error: yaml.YAMLError, start: int) -> None:
+    def _report_fault(self, error: yaml.YAMLError, start: int) -> int:
+        """Report what the parser says; the index where it stopped."""
         mark = getattr(error, "problem_mark", None)
         begun = getattr(error, "context_mark", None)
-        if begun is not None and (mark is None or "end of stream" in str(getattr(error, "problem", ""))):
-            mark = begun  # where the quote or bracket opens that nothing closes
-        at = start + mark.index if mark is not None else start
         problem = getattr(error, "problem", None) or str(error)
         context = getattr(error, "context", None)
+        stopped = start + mark.index if mark is not None else len(self._text)
+        if begun is not None and (
+            mark is None or "end of stream" in problem or _spans_lines(context, begun, mark)
+        ):
+            mark = begun  # where the quote or bracket opens that nothing closes
+        at = start + mark.index if mark is not None else start
         message = f"{problem} {context}" if context else f"{problem}"
         self._report("bad-yaml", message.replace("\n", " "), min(at, len(self._text)))
+        return stopped
 
     def _report(self, rule: str, message: str, at: int) -> None:
         place = self._window.place(at)
@@ -124,19 +127,21 @@ class YamlText:
 
     # ---- going on ----------------------------------------------------------------------------------
 
-    def _after_fault(self, composer: Composer, start: int, end: int) -> list[tuple[int, int, str | None]]:
+    def _after_fault(
+        self, composer: Composer, start: int, end: int, stopped: int
+    ) -> list[tuple[int, int, str | None]]:
         """What is left to read after a fault in a block list: its next items, and what follows it."""
         if composer.list_column is None:
             return []
         item = re.compile(rf"^ {{{composer.list_column}}}-(?=[ \t\r\n])", re.MULTILINE)
         begun = start + composer.done
-        begun = (
-            self._text.rfind("\n", 0, begun) + 1 if not self._text[begun : begun + 1].strip("- ") else begun
-        )
+        if not self._text[begun : begun + 1].strip("- "):
+            begun = self._text.rfind("\n", 0, begun) + 1
         items = item.finditer(self._text, begun, end)
-        if next(items, None) is None:
-            return []
+        # The first dash behind the last whole item opens the damaged one, unless the fault lies before it.
         resume = next(items, None)
+        if resume is not None and resume.start() <= stopped:
+            resume = next(items, None)
         after = self._list_end(begun, end, composer.list_column) if composer.list_key else end
         parts: list[tuple[int, int, str | None]] = []
         if resume is not None and resume.start() < after:
@@ -151,3 +156,8 @@ class YamlText:
             if len(match[1]) <= column:
                 return match.start()
         return end
+
+
+def _spans_lines(context: str | None, begun: Any, stopped: Any) -> bool:
+    """Whether a bracket was opened on a line before the one where the parser stopped."""
+    return context is not None and "flow" in context and bool(begun.line != stopped.line)

@@ -28,7 +28,7 @@ from ._shapes import CONTAINERS, is_canonical
 from ._window import Window
 
 _SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
-_BREAKS: Final = (b"{", b"[", b",", b":")
+_BREAKS: Final = (b"{", b"[", b",")
 _MARKERS: Final = (b"<" * 7, b"=" * 7, b">" * 7, b"|" * 7)
 
 

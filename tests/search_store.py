@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from graphmem import lexical
 from graphmem.embed import EncoderInfo, Role
@@ -30,7 +30,7 @@ class SynonymEncoder:
         self.info = EncoderInfo(name, "", sha256(name.encode()).hexdigest(), DIMENSION)
         self.encoded: list[str] = []
 
-    def encode(self, texts: Sequence[str], role: Role = "document") -> list[bytes]:
+    def encode(self, texts: Sequence[str], role: Role) -> list[bytes]:
         self.encoded.extend(texts)
         return [self._encode_one(text) for text in texts]
 
@@ -44,10 +44,19 @@ class SynonymEncoder:
         return struct.pack(f"<{DIMENSION}f", *(value / length for value in total))
 
 
+class TextEncoder(Protocol):
+    """What a small store needs of an encoder."""
+
+    @property
+    def info(self) -> EncoderInfo: ...
+
+    def encode(self, texts: Sequence[str], role: Role) -> list[bytes]: ...
+
+
 class SmallStore:
     """A store that is filled one item at a time; with an encoder, every item gets a vector."""
 
-    def __init__(self, path: Path | str = ":memory:", encoder: SynonymEncoder | None = None) -> None:
+    def __init__(self, path: Path | str = ":memory:", encoder: TextEncoder | None = None) -> None:
         self.db = connect(path, write=True)
         self.encoder = encoder
         self._scopes = Scopes(self.db)
@@ -76,7 +85,7 @@ class SmallStore:
             digest = sha256(text.encode()).digest()
             vector = self._vectors.find(digest)
             if vector is None:
-                vector = self._vectors.put(digest, self.encoder.encode([text])[0])
+                vector = self._vectors.put(digest, self.encoder.encode([text], "document")[0])
             pieces.append((ordinal, ordinal + 1, vector))
         self._vectors.attach(kind, pk, pieces)
 

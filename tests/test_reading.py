@@ -59,7 +59,7 @@ def text_of(source: Input) -> bytes:
         return source.stream.read()
 
 
-# ---- finding inputs --------------------------------------------------------------------------------------
+# ---- finding inputs ------------------------------------------------------------------------------
 
 
 def test_a_folder_gives_its_files_of_known_formats_in_a_fixed_order(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_without_suffixes_those_of_the_installed_formats_count() -> None:
     assert {".jsonl", ".jsonl.gz", ".yml.zst"} <= set(known_suffixes())
 
 
-# ---- patterns of ignore files ----------------------------------------------------------------------------
+# ---- patterns of ignore files --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_the_last_pattern_that_matches_decides() -> None:
     assert Patterns(["*.md", "!keep.md"]).ignores("keep.md", is_folder=False) is False
 
 
-# ---- opening -----------------------------------------------------------------------------------------------
+# ---- opening -------------------------------------------------------------------------------------
 
 
 def test_the_head_is_not_consumed(tmp_path: Path) -> None:
@@ -480,7 +480,7 @@ def test_a_file_that_cannot_be_opened_is_a_finding(tmp_path: Path) -> None:
     assert not source.complete
 
 
-# ---- lines -------------------------------------------------------------------------------------------------
+# ---- lines ---------------------------------------------------------------------------------------
 
 
 def test_lines_are_cut_at_line_feeds_only() -> None:

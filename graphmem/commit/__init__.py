@@ -51,6 +51,7 @@ def commit_batch(
     merger = Merger(context)
     fresh = Known(context).recognise(records)
     Entities(context, references, merger).store([one for one in fresh if type(one) is EntityRecord])
+    run.tables.pending -= sum(type(one) is EntityRecord for one in records)
     Memories(context, references, merger).store([one for one in fresh if type(one) is MemoryRecord])
     Relations(context, references, merger).store([one for one in fresh if type(one) is RelationRecord])
     writer.flush()

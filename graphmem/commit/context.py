@@ -60,6 +60,8 @@ class RunState:
     batches: set[int] = field(default_factory=set)
     later: bool = False
     """Whether an earlier batch of the run may have made items that this one's records go to."""
+    had_memories: bool = True
+    """Whether the store held memories before the run."""
     has_ids: tuple[bool, bool, bool] = (False, False, False)
     rivals: dict[int, dict[str, list[bytes]]] = field(default_factory=dict)
     near_noted: set[tuple[str, str]] = field(default_factory=set)
@@ -124,6 +126,9 @@ class BatchContext:
     def refuse(self, kind: int, record: Record, why: Refused) -> None:
         """Counts a record as skipped or rejected, and says why."""
         counts = self.run.report.counts[KINDS[kind]]
+        if kind == ENTITY:
+            # The run still declares it, whichever batch asks.
+            self.tables.pending += 1
         if why.skip:
             counts.skipped += 1
         else:

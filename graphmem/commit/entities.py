@@ -25,6 +25,7 @@ class Entities:
         self._merger = merger
         self._rivals = context.run.rivals.get(ENTITY, {})
         self._with_ids = context.run.has_ids[ENTITY]
+        self._made: list[tuple[Identity, EntityRecord]] = []
 
     def store(self, records: list[EntityRecord]) -> None:
         """Stores the records; references of the batch find them afterwards."""
@@ -34,6 +35,8 @@ class Entities:
         for identity, group in groups.items():
             self._entity(identity, group)
         self._writer.flush_entities()
+        for identity, record in self._made:
+            self._note_near(identity, record)
 
     def _declared(self, record: EntityRecord) -> Identity:
         scope = record.scope or GLOBAL_SCOPE
@@ -163,12 +166,12 @@ class Entities:
         for alias in one.aliases:
             writer.add_name(pk, alias, alias=True)
         self._context.want_vector(ENTITY, pk, lexical.entity_text(name, kind, one.description), new=True)
-        self._references.learn(pk, identity)
+        self._references.learn(pk, identity, row[1])
         if one.id_aliases:
             self._alias_ids(pk, row[1], [one])
         self._context.contribute(ENTITY, pk, one)
         self._context.count_made(ENTITY, 1)
-        self._note_near(identity, one)
+        self._made.append((identity, one))
 
     def _blank(self, identity: Identity, group: list[EntityRecord]) -> Row:
         scope, name, key = identity
@@ -200,7 +203,7 @@ class Entities:
             self._writer.add_name(row["pk"], alias, alias=True)
         said = lexical.entity_text(row["name"], row["kind"], row["description"])
         self._context.want_vector(ENTITY, row["pk"], said, new=True)
-        self._references.learn(row["pk"], identity)
+        self._references.learn(row["pk"], identity, row["id"])
 
     def _change(self, pk: int, row: Row, old: Row) -> None:
         writer = self._writer
@@ -214,6 +217,8 @@ class Entities:
 
     def _note_near(self, identity: Identity, record: EntityRecord) -> None:
         scope, name, _ = identity
+        if not self._writer.shares_words(name):
+            return
         near = self._tables.near(scope, name)
         if near and (scope, near[0]) not in self._run.near_noted:
             self._run.near_noted.update((scope, one) for one in (name, *near))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphmem.commit.context import BatchContext, Input
 from graphmem.records import KINDS, Record
+from graphmem.store.write import ENTITY
 
 
 class Known:
@@ -34,6 +35,9 @@ class Known:
         context = self._context
         context.see(record)
         _, kind, item, batch = found[0]
+        if kind == ENTITY:
+            # What it declares may have been edited out of the store since, and still counts for the run.
+            context.tables.pending += 1
         changed = context.any_archived and self._revive(kind, item, record)
         if all(origin != source.origin for origin, *_ in found):
             self._support(source, record, kind, item)

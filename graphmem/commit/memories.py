@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from graphmem import lexical
@@ -12,13 +11,12 @@ from graphmem.commit.context import MEMORY_SCOPES, BatchContext, Refused, natura
 from graphmem.commit.merge import Merger
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
-from graphmem.prepare import canonical_json
 from graphmem.records import MemoryRecord, Ref
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, Row, encoded, json_or_none
-from graphmem.ulid import mint
+from graphmem.ulid import from_seed, seed
 
-Target = int | str | bytes
-"""Where a record goes: a stored memory's row number, an id of the run, or a natural key."""
+Target = int | str
+"""Where a record goes: a stored memory's row number, or the id of a new memory."""
 
 
 class _Linked(NamedTuple):
@@ -30,10 +28,12 @@ class _Linked(NamedTuple):
     key: bytes
 
 
-def memory_key(content: str, about: Iterable[int], scopes: Iterable[str]) -> bytes:
-    """The natural key of a memory without an id: content, entities it is about, scopes."""
-    text = canonical_json([sorted(about), sorted(scopes)])
-    return blake2b(f"{text}\n{content}".encode(), digest_size=16).digest()
+def memory_key(content: str, about: Iterable[str], scopes: Iterable[str]) -> bytes:
+    """The natural key of a memory without an id: content, ids of the entities it is about, scopes.
+
+    Entity ids outlive renaming and the completion of a kind, and so does the key.
+    """
+    return seed("memory", content, *sorted(about), "", *sorted(scopes))
 
 
 class Memories:
@@ -75,7 +75,8 @@ class Memories:
         scopes = record.scopes
         about = self._meet(record, record.about) if record.about else []
         mentions = self._meet(record, record.mentions) if record.mentions else []
-        return _Linked(record, about, mentions, memory_key(record.content, about, scopes))
+        ids = [self._references.entity_id(pk) for pk in about]
+        return _Linked(record, about, mentions, memory_key(record.content, ids, scopes))
 
     def _meet(self, record: MemoryRecord, refs: list[Ref]) -> list[int]:
         """The entities that references mean, once per scope of the memory."""
@@ -95,18 +96,17 @@ class Memories:
         record = linked.record
         if record.id is not None:
             return self._by_id(record.id, record)
-        for pk, batch in self._writer.memories_by_key(linked.key):
-            if batch not in self._run.batches:
-                return pk
+        if self._run.had_memories:
+            for pk, batch in self._writer.memories_by_key(linked.key):
+                if batch not in self._run.batches:
+                    return pk
         if self._with_ids:
             ids = self._context.tables.ids_by_key(MEMORY, natural_key(record))
             if ids:
                 return self._by_id(ids[0], record)
-        if self._run.later:
-            made = self._writer.by_id(MEMORY, self._minted(linked))
-            if made is not None:
-                return made
-        return linked.key
+        minted = self._minted(linked)
+        made = self._writer.by_id(MEMORY, minted) if self._run.later else None
+        return minted if made is None else made
 
     def _by_id(self, id_: str, record: MemoryRecord) -> Target:
         stored = self._writer.by_id(MEMORY, id_)
@@ -121,13 +121,11 @@ class Memories:
         return stored
 
     def _minted(self, linked: _Linked) -> str:
-        identities = sorted(self._references.identity(pk) for pk in linked.about)
-        spelled = canonical_json([identities, linked.record.scopes])
-        return mint(self._run.clock, "memory", linked.record.content, spelled)
+        return from_seed(self._run.clock, linked.key)
 
     # ---- making -----------------------------------------------------------------------------------
 
-    def _make(self, target: Target, linked: _Linked) -> None:
+    def _make(self, target: str, linked: _Linked) -> None:
         """A new memory of one ordinary record: the common case, kept short."""
         one = linked.record
         writer = self._writer
@@ -135,7 +133,7 @@ class Memories:
         created = one.created_at or self._run.clock
         archived_by = one.archived_by or "person" if one.state == "archived" else None
         row = (
-            pk, target if isinstance(target, str) else self._minted(linked), linked.key, one.content, one.title,
+            pk, target, linked.key, one.content, one.title,
             one.memory_type, one.importance, json_or_none(one.tags), writer.scopes.set_pk(tuple(one.scopes)),
             one.source, one.position, json_or_none(one.properties), one.state or "active", archived_by, created,
             one.updated_at or created, one.valid_at, one.invalid_at, one.expired_at, writer.batch,
@@ -169,16 +167,16 @@ class Memories:
         row["scopes"] = self._writer.scopes.set_names(row["scope_set"])
         return row
 
-    def _blank(self, target: Target | None, linked: _Linked) -> Row:
+    def _blank(self, target: str, linked: _Linked) -> Row:
         return {
-            "pk": 0, "id": target if isinstance(target, str) else self._minted(linked), "key": b"",
+            "pk": 0, "id": target, "key": b"",
             "content": linked.record.content, "title": None, "memory_type": None, "importance": None, "tags": [],
             "scope_set": 0, "source": None, "position": None, "properties": {}, "state": "active",
             "archived_by": None, "created_at": "", "updated_at": "", "valid_at": None, "invalid_at": None,
             "expired_at": None, "batch": self._writer.batch, "about": [], "mentions": [], "scopes": [],
         }  # fmt: skip
 
-    def _merge(self, pk: int | None, group: list[_Linked], target: Target | None = None) -> None:
+    def _merge(self, pk: int | None, group: list[_Linked], target: str = "") -> None:
         old = None if pk is None else self._old(pk)
         base = old or self._blank(target, group[0])
         said = [
@@ -194,7 +192,7 @@ class Memories:
         changed = merged.changed or (old is not None and row["state"] != old["state"])
         about, mentions = self._pks(row["about"]), self._pks(row["mentions"])
         row["scope_set"] = self._writer.scopes.set_pk(tuple(row["scopes"]))
-        row["key"] = memory_key(row["content"], about, row["scopes"])
+        row["key"] = memory_key(row["content"], row["about"], row["scopes"])
         if pk is None:
             pk = row["pk"] = self._writer.next_pk(MEMORY)
             self._writer.add(MEMORY, encoded(MEMORY, row), self._text(row, about))

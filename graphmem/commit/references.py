@@ -43,10 +43,12 @@ class References:
             self.learn(found, identity)
         return found
 
-    def learn(self, pk: int, identity: Identity) -> None:
-        """Remembers an entity's identity."""
+    def learn(self, pk: int, identity: Identity, id_: str | None = None) -> None:
+        """Remembers an entity's identity, and its id."""
         self._pks[identity] = pk
         self._identities[pk] = identity
+        if id_ is not None:
+            self._ids[pk] = id_
 
     def identity(self, pk: int) -> Identity:
         """The identity of an entity."""
@@ -122,6 +124,9 @@ class References:
             chosen = newest(resolution.candidates)
         if resolution.step is Step.FULL_TEXT:
             self._context.note("resolved-by-words", f"'{ref.name}' was taken as '{chosen.name}'", record)
+        if chosen.pk is not None:
+            self.learn(chosen.pk, chosen.identity, chosen.id)
+            return chosen.pk
         return self._stand_for(chosen.identity, chosen.kind)
 
     def _dangling(self, scope: str, ref: Ref, record: Record) -> int | None:
@@ -166,6 +171,5 @@ class References:
         self._context.want_vector(
             ENTITY, pk, lexical.entity_text(name, kind if key else None, None), new=True
         )
-        self.learn(pk, identity)
-        self._ids[pk] = row[1]
+        self.learn(pk, identity, row[1])
         return pk

@@ -76,6 +76,16 @@ def open_copy(copy: Copy) -> CompiledEngine:
     return engine
 
 
+def open_tokenizer(copy: Copy) -> Any:
+    """The tokeniser of a copy. Raises `CopyDamagedError` when it cannot be loaded."""
+    try:
+        return load_tokenizer(copy.folder)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise CopyDamagedError(str(error)) from error
+
+
 def alike(one: bytes, other: bytes, tolerance: float) -> bool:
     """Whether two normalised vectors have a cosine of at least 1 − tolerance."""
     import numpy as np

@@ -129,7 +129,12 @@ class ModelEncoder:
     def _tokeniser(self) -> Tokenise:
         with self._lock:
             if self._tokenise is None:
-                self._tokenise = _tokenise_with(self._copy())
+                copy = self._copy()
+                try:
+                    self._tokenise = _tokenise_with(copy)
+                except compiled.CopyDamagedError as damage:
+                    self._engine = self._mend(copy, damage)
+                    self._tokenise = _tokenise_with(self._copy())
             return self._tokenise
 
 
@@ -137,7 +142,7 @@ def _tokenise_with(copy: Copy) -> Tokenise:
     """The spans of the copy's own tokeniser, so that a model is cut alike whatever serves it."""
     if copies.TOKENIZER not in copy.sheet.files:
         return character_spans
-    tokenizer = compiled.load_tokenizer(copy.folder)
+    tokenizer = compiled.open_tokenizer(copy)
     return lambda text: list(tokenizer.encode(text, add_special_tokens=False).offsets)
 
 

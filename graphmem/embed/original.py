@@ -18,11 +18,13 @@ from graphmem.embed.config import EmbeddingConfig
 from graphmem.embed.contract import Role
 from graphmem.embed.copies import Sheet
 from graphmem.embed.sources import ModelFiles, ModelSource, cached, find, unavailable
+from graphmem.errors import ModelUnavailable
 
 _PROMPT_NAMES: Final[dict[Role, tuple[str, ...]]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
 }
+_ANSWER_SECONDS: Final = 15
 _CHATTY: Final = ("sentence_transformers", "transformers", "torch", "huggingface_hub", "onnxruntime")
 
 
@@ -97,23 +99,38 @@ def load(source: ModelSource, config: EmbeddingConfig) -> Original:
 
     Raises `ModelUnavailable` when it can be neither found nor loaded.
     """
-    with quiet():
-        files = find(source, config)
-        if files is not None:
-            try:
-                return Original(_sentence_transformer(str(files.folder), config, local=True), files)
-            except Exception as error:
-                # A cached download may be incomplete; anything else will not get better by itself.
-                if not files.revision:
-                    raise unavailable(source, error) from error
+    try:
+        with quiet():
+            return _load(source, config)
+    except (ImportError, OSError) as error:  # the libraries themselves
+        raise unavailable(source, error) from error
+
+
+def _load(source: ModelSource, config: EmbeddingConfig) -> Original:
+    files = find(source, config)
+    if files is None:
         return _download(source, config)
+    try:
+        return Original(_sentence_transformer(str(files.folder), config, local=True), files)
+    except Exception as error:
+        if not files.revision:
+            raise unavailable(source, error) from error
+        # What the cache holds may be an interrupted download.
+        try:
+            return _download(source, config)
+        except ModelUnavailable:
+            raise unavailable(source, error) from error
 
 
 def _download(source: ModelSource, config: EmbeddingConfig) -> Original:
+    from huggingface_hub import model_info
+
     try:
+        # Without a network sentence-transformers tries again and again for more than a minute.
+        model_info(source.name, timeout=_ANSWER_SECONDS)
         model = _sentence_transformer(source.name, config, local=False)
     except Exception as error:
-        raise unavailable(source, error) from error
+        raise unavailable(source, error, "is not on this machine and cannot be downloaded") from error
     files = cached(source.name, config.hub_cache)
     if files is None:
         raise unavailable(source, "the download left nothing in the hub's cache")

@@ -81,10 +81,10 @@ def cached(name: str, hub_cache: Path | None) -> ModelFiles | None:
     return None
 
 
-def unavailable(source: ModelSource, why: object) -> ModelUnavailable:
+def unavailable(source: ModelSource, why: object, what: str = "cannot be loaded") -> ModelUnavailable:
     """The error for a model that cannot be found or loaded."""
     first_line = next(iter(str(why).strip().splitlines()), "") or type(why).__name__
-    message = f"the embedding model '{source.name}' cannot be loaded: {first_line}"
+    message = f"the embedding model '{source.name}' {what}: {first_line}"
     if source.folder is None and Path(source.name).is_dir():
         return ModelUnavailable(message, f"to use the folder of that name, write './{source.name}'")
     return ModelUnavailable(message, _hint())

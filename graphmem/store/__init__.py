@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import apsw
 
 from graphmem.errors import StoreNotFound, StoreReadOnly
-from graphmem.store.connection import SCHEMA_VERSION, connect, translated
+from graphmem.store.connection import SCHEMA_VERSION, SCRATCH_PATH, connect, translated
 from graphmem.store.run import RunTables
 from graphmem.store.sets import Scopes
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_index, need_index, use_encoder
@@ -39,6 +39,11 @@ class Store:
             need_index(self.db)
 
     @classmethod
+    def scratch(cls) -> Store:
+        """An empty store that is thrown away, in memory while it is small."""
+        return cls(SCRATCH_PATH, write=True)
+
+    @classmethod
     def snapshot(cls, path: str | Path) -> Store:
         """A writable copy of a store as it is now, or an empty store where there is none.
 
@@ -49,7 +54,7 @@ class Store:
             with translated(path):
                 origin = connect(path, write=False)
         except StoreNotFound:
-            return cls(MEMORY_PATH, write=True)
+            return cls.scratch()
         scratch = TemporaryDirectory(prefix="gmem-rehearsal-")
         try:
             target = Path(scratch.name) / "memory.db"
@@ -134,6 +139,10 @@ class Store:
     def last_time(self) -> str:
         """The clock reading of the newest batch, "" when there is none."""
         return str(self.db.execute("SELECT max(at) FROM batch").get or "")
+
+    def has_memories(self) -> bool:
+        """Whether the store holds any memory."""
+        return self.db.execute("SELECT 1 FROM memory LIMIT 1").get is not None
 
     def count_stubs(self, since_batch: int) -> int:
         """Stub entities made by a batch or a later one."""

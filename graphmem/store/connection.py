@@ -11,6 +11,7 @@ from typing import Final
 
 import apsw
 
+from graphmem import private
 from graphmem.errors import (
     StoreBusy,
     StoreDamaged,
@@ -26,6 +27,8 @@ from graphmem.store.schema import MIGRATIONS, migration_sql
 APPLICATION_ID: Final = 0x676D656D  # "gmem"
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 BUSY_TIMEOUT_MS: Final = 30_000
+SCRATCH_PATH: Final = ""
+"""The path of a store of one's own that is thrown away: in memory, and on disk when it grows large."""
 _CACHE_KIB: Final = 65_536
 
 
@@ -114,23 +117,20 @@ def _migrate(db: apsw.Connection, path: str) -> None:
 
 
 def connect(path: str | Path, *, write: bool) -> apsw.Connection:
-    """An open connection to the store at `path` (or `:memory:`).
+    """An open connection to the store at `path`, which may be `:memory:` or `SCRATCH_PATH`.
 
     A reader is opened read-only by SQLite and never creates the file. A writer creates and migrates.
     Raises `StoreNotFound`, `StoreForeign`, `StoreTooNew`, `StoreDamaged`, `StoreBusy`, `StoreReadOnly`.
     """
     name = str(path)
-    in_memory = name == ":memory:"
-    if not in_memory and not Path(name).exists():
+    has_file = name not in (":memory:", SCRATCH_PATH)
+    if has_file and not Path(name).exists():
         if not write:
             raise StoreNotFound(f"there is no store at {name}", "import something, or name it with --db")
-        Path(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private.make_folder(Path(name).parent)
+        private.create_file(Path(name))
     with translated(name):
-        if write:
-            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        else:
-            flags = apsw.SQLITE_OPEN_READONLY
-        db = apsw.Connection(name, flags=flags)
+        db = _opened(name, write=write)
         try:
             db.set_busy_timeout(_busy_timeout())
             db.transaction_mode = "IMMEDIATE"
@@ -139,7 +139,7 @@ def connect(path: str | Path, *, write: bool) -> apsw.Connection:
             db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             if write:
-                _open_for_writing(db, name, in_memory=in_memory)
+                _open_for_writing(db, name, has_file=has_file)
             else:
                 version = _identify(db, name)
                 if version < SCHEMA_VERSION:
@@ -153,9 +153,41 @@ def connect(path: str | Path, *, write: bool) -> apsw.Connection:
     return db
 
 
-def _open_for_writing(db: apsw.Connection, name: str, *, in_memory: bool) -> None:
+def _opened(name: str, *, write: bool) -> apsw.Connection:
+    if write:
+        return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        db.set_busy_timeout(_busy_timeout())
+        db.pragma("application_id")
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        db.close()
+        return _immutable(name)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _immutable(name: str) -> apsw.Connection:
+    """A connection to a store in a folder that cannot be written, where SQLite cannot make its own files.
+
+    Nothing can change such a store while it is read, so it needs no locks; but what a log beside it holds
+    would not be seen.
+    """
+    log = Path(f"{name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreReadOnly(
+            f"{name}: the newest batches are in '{log.name}', which a read-only folder keeps from being read",
+            "copy the store and the files beside it to a folder that you may write to",
+        )
+    uri = f"{Path(name).absolute().as_uri()}?immutable=1"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def _open_for_writing(db: apsw.Connection, name: str, *, has_file: bool) -> None:
     _identify(db, name)
-    if not in_memory:
+    if has_file:
         db.pragma("journal_mode", "wal")
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA journal_size_limit = 67108864")

@@ -7,21 +7,21 @@ order and batch size. Temporary tables live in SQLite's own temporary file, so m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import apsw
 
 from graphmem.names import folded, name_keys, words
 from graphmem.records import GLOBAL_SCOPE
-from graphmem.resolve import Candidate, Resolution, resolve
+from graphmem.resolve import Candidate, Resolution, Step, resolve
 from graphmem.store.sets import Scopes
 
 _SCHEMA: Final = """
 PRAGMA temp.cache_size = -16384;
 CREATE TEMP TABLE run_decl (
   pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, id TEXT, weak INTEGER,
-  final_name TEXT, final_kind TEXT, UNIQUE (scope, name, kind_key)
+  aliases TEXT, keyed INTEGER DEFAULT 0, final_name TEXT, final_kind TEXT, UNIQUE (scope, name, kind_key)
 );
 CREATE INDEX temp.run_final ON run_decl (scope, final_name) WHERE final_name NOTNULL;
 CREATE TEMP TABLE run_key (
@@ -44,26 +44,44 @@ _TABLES: Final = (
 )  # fmt: skip
 
 _DECLARE: Final = """
-INSERT INTO run_decl (scope, name, kind_key, kind, id, weak) VALUES (?, ?, ?, ?, ?, 0)
+INSERT INTO run_decl (scope, name, kind_key, kind, id, aliases, weak) VALUES (?, ?, ?, ?, ?, ?, 0)
 ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), id = min(ifnull(id, excluded.id),
-  ifnull(excluded.id, id)), weak = 0
-RETURNING pk
+  ifnull(excluded.id, id)), weak = 0, keyed = 0, aliases = CASE
+    WHEN aliases IS NULL THEN excluded.aliases WHEN excluded.aliases IS NULL THEN aliases
+    ELSE (SELECT json_group_array(value) FROM
+      (SELECT value FROM json_each(aliases) UNION SELECT value FROM json_each(excluded.aliases))) END
 """
+_KEYS_AT_ONCE: Final = 20_000
 _KEY: Final = "INSERT OR IGNORE INTO run_key VALUES (?, ?, ?, ?)"
 _WEAK: Final = """
 INSERT INTO run_weak VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind)
 """
 # A store row counts for a run when it was there before it or is declared by it: the stubs that the run
 # itself makes must not depend on which batch came first.
-_CANDIDATES: Final = """
-SELECT n.alias, s.name, e.name, e.kind_key, e.kind, e.updated_at
-FROM name_key AS n JOIN entity AS e ON e.pk = n.entity JOIN scope AS s ON s.pk = e.scope
+_STORED: Final = """
+SELECT e.pk, n.alias, s.name, e.name, e.kind_key, e.kind, e.updated_at
+FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity CROSS JOIN scope AS s ON s.pk = e.scope
 WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3)
-UNION ALL
-SELECT k.alias, d.scope, ifnull(d.final_name, d.name), ifnull(d.final_kind, d.kind_key), d.kind, ''
-FROM run_key AS k JOIN run_decl AS d ON d.pk = k.decl
-WHERE k.key = ?1 AND k.step <= ?2
 """
+# An entity that the run completes has the kind it is going to have, whether or not it has it yet.
+_COMPLETED: Final = """
+SELECT e.pk, n.alias, s.name, e.name, ifnull(c.kind_key, e.kind_key), e.kind, e.updated_at
+FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity CROSS JOIN scope AS s ON s.pk = e.scope
+LEFT JOIN run_complete AS c ON c.scope = s.name AND c.name = e.name AND c.entity = e.pk
+WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3)
+"""
+_EXACT: Final = """
+SELECT e.pk, e.scope, e.name, e.kind_key, e.kind, e.updated_at, n.alias, e.id
+FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity
+WHERE n.key = ?1 AND n.step = 1 AND (e.stub = 0 OR e.batch < ?2)
+"""
+_CANDIDATES: Final = f"""
+{_COMPLETED}
+UNION ALL
+SELECT NULL, k.alias, d.scope, ifnull(d.final_name, d.name), ifnull(d.final_kind, d.kind_key), d.kind, ''
+FROM run_key AS k CROSS JOIN run_decl AS d ON d.pk = k.decl
+WHERE k.key = ?1 AND k.step <= ?2
+"""  # noqa: S608
 _STORE_KINDS: Final = """
 SELECT pk, kind_key FROM entity WHERE scope = ? AND name = ? AND (stub = 0 OR batch < ?)
 """
@@ -94,7 +112,12 @@ class RunTables:
         self.first_batch = 0
         self.has_finals = False
         self.has_completions = False
+        self.has_weak = False
+        self.pending = 0
+        """Declarations that no batch has stored yet."""
         self._keyed = False
+        self._unkeyed = False
+        self._old_memories: bool | None = None
         for table in _TABLES:
             db.execute(f"DROP TABLE IF EXISTS temp.{table}")
         db.execute(_SCHEMA)
@@ -103,14 +126,27 @@ class RunTables:
 
     def declare(self, rows: Iterable[tuple[str, str, str, str | None, str | None, list[str]]]) -> None:
         """Adds declarations: (scope, name, kind key, kind, id, aliases)."""
-        db = self._db
+        given = [
+            (scope, name, key, kind, id_, json.dumps(aliases) if aliases else None)
+            for scope, name, key, kind, id_, aliases in rows
+        ]
+        self._db.executemany(_DECLARE, given)
+        self.pending += len(given)
+        self._unkeyed = True
+
+    def _key(self) -> None:
+        """Makes the name keys of declarations, when a reference first asks for one not stored yet."""
+        self._unkeyed = False
         keys: list[tuple[str, int, int, int]] = []
-        for scope, name, key, kind, id_, aliases in rows:
-            declared = db.execute(_DECLARE, (scope, name, key, kind, id_)).get
-            keys += [(form, declared, step, 0) for form, step in name_keys(name)]
-            for alias in aliases:
-                keys += [(form, declared, step, 1) for form, step in name_keys(alias)]
-        db.executemany(_KEY, keys)
+        for pk, name, aliases in self._db.execute("SELECT pk, name, aliases FROM run_decl WHERE keyed = 0"):
+            keys += [(form, pk, step, 0) for form, step in name_keys(name)]
+            for alias in json.loads(aliases) if aliases else ():
+                keys += [(form, pk, step, 1) for form, step in name_keys(alias)]
+            if len(keys) > _KEYS_AT_ONCE:
+                self._db.executemany(_KEY, keys)
+                keys.clear()
+        self._db.executemany(_KEY, keys)
+        self._db.execute("UPDATE run_decl SET keyed = 1 WHERE keyed = 0")
 
     def refer(self, rows: Iterable[tuple[str, str, str, str]]) -> None:
         """Adds references that give a kind: (scope, name, kind key, kind)."""
@@ -134,7 +170,7 @@ class RunTables:
         db.execute("DELETE FROM run_complete")
         if self.has_finals:
             db.execute("UPDATE run_decl SET final_name = NULL, final_kind = NULL")
-        self.has_finals = self.has_completions = False
+        self.has_finals = self.has_completions = self.has_weak = False
         if fold_case:
             self._fold_case()
         self._settle_kinds()
@@ -143,6 +179,7 @@ class RunTables:
     def unsettle(self) -> None:
         """Forgets what was settled, after a rollback."""
         self._settled_at = -1
+        self._unkeyed = True
         self.has_finals = True
 
     def _store_kinds(self, scope: str, name: str) -> dict[str, int]:
@@ -186,8 +223,7 @@ class RunTables:
         for scope, name, key, kind in unmet:
             db.execute("INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)",
                        (scope, name, key, kind))  # fmt: skip
-            declared = db.last_insert_rowid()
-            db.executemany(_KEY, [(form, declared, step, 0) for form, step in name_keys(name)])
+            self.has_weak = self._unkeyed = True
         for scope, name, key, _ in unmet:
             held = self._store_kinds(scope, name)
             if set(held) == {""} and [k for (k,) in db.execute(_RUN_KINDS, (scope, name))] == [key]:
@@ -201,7 +237,7 @@ class RunTables:
             groups.setdefault((scope, name.casefold()), []).append(name)
         for (scope, _), names in groups.items():
             spelled = set(names)
-            for alias, of, name, *_rest in db.execute(
+            for _pk, alias, of, name, *_rest in db.execute(
                 _CANDIDATES, (folded(names[0]), 2, self.first_batch)
             ).fetchall():
                 if not alias and of == scope and name.casefold() == names[0].casefold():
@@ -257,19 +293,42 @@ class RunTables:
     def resolve(self, scope: str, name: str, kind: str | None, only: str | None = None) -> Resolution:
         """What a reference means in a scope; `only` limits it to one scope named by the reference."""
 
-        def lookup(key: str, step: int) -> Iterator[Candidate]:
-            for alias, of, held, kind_key, held_kind, updated in self._db.execute(
-                _CANDIDATES, (key, step, self.first_batch)
-            ):
-                if (of == scope or of == GLOBAL_SCOPE) if only is None else of == only:
-                    yield Candidate(of == scope, bool(alias), of, held, kind_key, held_kind, updated)
+        if kind is None and only is None and self.pending <= 0 and not self.has_weak:
+            row = self._only(name)
+            if row is not None and (row[1] == scope or row[1] == GLOBAL_SCOPE):
+                pk, of, held, held_key, held_kind, updated, alias, id_ = row
+                found = Candidate(of == scope, bool(alias), of, held, held_key, held_kind, updated, pk, id_)
+                return Resolution(Step.EXACT, (found,))
+        if self._unkeyed and (self.pending > 0 or self.has_weak):
+            self._key()
+        # Once every declaration is stored, the store alone knows all that the run does.
+        sql = _CANDIDATES if self.pending > 0 or self.has_weak or self.has_completions else _STORED
+
+        def lookup(key: str, step: int) -> list[Candidate]:
+            return [
+                Candidate(of == scope, bool(alias), of, held, held_key, held_kind, updated, pk)
+                for pk, alias, of, held, held_key, held_kind, updated in self._db.execute(
+                    sql, (key, step, self.first_batch)
+                )
+                if ((of == scope or of == GLOBAL_SCOPE) if only is None else of == only)
+            ]
 
         return resolve(name, kind, lookup)
 
+    def _only(self, name: str) -> tuple[Any, ...] | None:
+        """The only entity of exactly this name or alias, in any scope: the common case, kept short."""
+        rows = self._db.execute(_EXACT, (name, self.first_batch)).fetchall()
+        if len(rows) != 1:
+            return None
+        pk, scope, held, key, kind, updated, alias, id_ = rows[0]
+        return pk, self._scopes.name(scope), held, key, kind, updated, alias, id_
+
     def near(self, scope: str, name: str) -> list[str]:
         """Other names of the scope with the same words, in order."""
+        if self._unkeyed:
+            self._key()
         rows = self._db.execute(_CANDIDATES, (words(name), 3, self.first_batch)).fetchall()
-        return sorted({held for alias, of, held, *_ in rows if of == scope and not alias and held != name})
+        return sorted({held for _, alias, of, held, *_ in rows if of == scope and not alias and held != name})
 
     def rival_ids(self, kind: int) -> dict[str, list[bytes]]:
         """Ids that the run gives to several natural keys, with those keys in order."""

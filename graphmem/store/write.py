@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import apsw
 
-from graphmem.names import name_keys
+from graphmem.names import name_keys, words
 from graphmem.prepare import canonical_json
 from graphmem.store.sets import Scopes
 
@@ -125,7 +125,8 @@ class Writer:
         return found
 
     def contributions_of(self, kind: int, item: int) -> list[tuple[int, bytes, int, str, str | None]]:
-        """(origin, digest, line, taken_at, said) of an item's contributions."""
+        """(origin, digest, line, taken_at, said) of an item's contributions, those of this batch included."""
+        self._flush_contributions()
         found: list[tuple[int, bytes, int, str, str | None]] = self._db.execute(
             "SELECT origin, digest, line, taken_at, said FROM contribution WHERE item = ? AND kind = ? "
             "ORDER BY taken_at, origin, digest",
@@ -218,6 +219,14 @@ class Writer:
         name: str = self._db.execute("SELECT name FROM entity WHERE pk = ?", (pk,)).get
         return name
 
+    def shares_words(self, name: str) -> bool:
+        """Whether more than one entity has a name with these words, in any scope."""
+        found = self._db.execute(
+            "SELECT count(*) FROM (SELECT DISTINCT entity FROM name_key WHERE key = ? AND alias = 0 LIMIT 2)",
+            (words(name),),
+        ).get
+        return bool(found > 1)
+
     def entity_id(self, pk: int) -> str:
         """An entity's id."""
         id_: str = self._db.execute("SELECT id FROM entity WHERE pk = ?", (pk,)).get
@@ -302,6 +311,12 @@ class Writer:
         self._fts[kind].clear()
         return stored
 
+    def _flush_contributions(self) -> None:
+        if self._contributions:
+            self.dirty = True
+            self._db.executemany(_CONTRIBUTE, self._contributions)
+            self._contributions.clear()
+
     def flush(self) -> tuple[int, int, int]:
         """Inserts everything gathered; the rows that were stored of each kind since the last flush."""
         db = self._db
@@ -310,13 +325,13 @@ class Writer:
             ("INSERT OR IGNORE INTO memory_link VALUES (?, ?, ?)", self._links),
             ("INSERT OR IGNORE INTO memory_tag VALUES (?, ?)", self._tags),
             ("INSERT OR IGNORE INTO stated_by VALUES (?, ?)", self._stated),
-            (_CONTRIBUTE, self._contributions),
             ("INSERT OR IGNORE INTO id_alias VALUES (?, ?, ?)", self._aliases),
         ):
             if rows:
                 self.dirty = True
                 db.executemany(sql, rows)
                 rows.clear()
+        self._flush_contributions()
         return stored
 
     # ---- changing ---------------------------------------------------------------------------------

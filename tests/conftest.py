@@ -1,0 +1,42 @@
+"""Fixtures that all tests may use, and the Hypothesis profiles."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent / "embed"))
+
+settings.register_profile(
+    "ordinary", derandomize=True, deadline=None, database=None, max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+)  # fmt: skip
+settings.register_profile("soak", settings.get_profile("ordinary"), derandomize=False, max_examples=5_000)
+settings.load_profile(os.environ.get("GRAPHMEM_TEST_PROFILE", "ordinary"))
+
+CLOCK = "2026-03-01T00:00:00.000Z"
+
+
+@pytest.fixture
+def clock() -> str:
+    """The time at which a test's import happens."""
+    return CLOCK
+
+
+@pytest.fixture
+def store_path(tmp_path: Path) -> Path:
+    """A place for a store that is not there yet."""
+    return tmp_path / "memory.db"
+
+
+def write_records(path: Path, records: Iterable[Any]) -> Path:
+    """Writes records as JSON lines; the path."""
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
+    return path
