@@ -36,7 +36,7 @@ test: $(INSTALLED) ## Check format, lint and types, and run the tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # The demo is deaf to the settings of whoever runs it, and touches nothing outside .demo/.
 DEMO := .demo
@@ -61,7 +61,7 @@ demo: $(INSTALLED) ## Import the fixture notes and triples with embeddings, sear
 		$(DEMO)/memory.db $(DEMO)/memory.jsonl $(DEMO)/notes
 
 soak: $(INSTALLED) ## Run the long proofs: kills, faults and properties on many more cases.
-	GRAPHMEM_TEST_PROFILE=soak $(BIN)/python -m pytest -n 2 -m slow
+	GRAPHMEM_TEST_PROFILE=soak $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 bench: $(INSTALLED) ## Measure; each figure is a ratio within one run.
 	@set -e; for each in benchmarks/bench_*.py; do printf '\n$$ python %s\n' $$each; $(BIN)/python $$each; done

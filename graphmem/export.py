@@ -175,7 +175,9 @@ def _into_folder(files: Iterator[formats.ExportFile], target: Path) -> tuple[int
             with path.open("xb") as stream:
                 written += _copy(file, stream)
             listed[file.path] = _digest(path)
-        (made / MARKER).write_text(canonical_json({"format": "graphmem-export", "files": listed}) + "\n")
+        (made / MARKER).write_bytes(
+            canonical_json({"format": "graphmem-export", "files": listed}).encode() + b"\n"
+        )
         if exists:
             made.chmod(target.stat().st_mode & 0o777)
             _swap(made, target)

@@ -368,6 +368,48 @@ RULES: dict[str, Rule] = {
                 "import never removes; 'gmem sync' archives what no source supports",
             ),
         ),
+        # ---- the store itself --------------------------------------------------------------------
+        *_rules(
+            Severity.ERROR,
+            (
+                "store-damage",
+                "a store file that SQLite finds damaged",
+                "restore a backup, or export what can still be read with 'gmem export' and import it anew",
+            ),
+            (
+                "store-reference",
+                "a row of the store that refers to one that is not there",
+                "export the store with 'gmem export' and import that into a new one",
+            ),
+            (
+                "store-index",
+                "an index of the store, derived from its items, that is out of step with them",
+                "export the store with 'gmem export' and import that into a new one",
+            ),
+            (
+                "store-value",
+                "a value in the store that no version of graphmem writes",
+                "export the store with 'gmem export' and import that into a new one",
+            ),
+            (
+                "store-vector",
+                "vectors that do not fit their encoder, or the index of vectors",
+                "run 'gmem reembed' to make them anew",
+            ),
+        ),
+        *_rules(
+            Severity.NOTE,
+            (
+                "store-stubs",
+                "entities that are referred to and declared nowhere",
+                "import what declares them",
+            ),
+            (
+                "store-without-vectors",
+                "items that search by meaning does not find, because they have no vector",
+                "run 'gmem reembed'",
+            ),
+        ),
     ]
 }
 

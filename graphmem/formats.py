@@ -144,6 +144,11 @@ def exporter(name: str) -> Exporter:
     return made
 
 
+def _started(head: bytes) -> str:
+    start = head[:60].decode("utf-8", "replace").strip().replace("\n", " ")
+    return f"which starts with {start!r}" if start else "which is empty"
+
+
 def pick(head: bytes, name: str) -> tuple[Importer, str]:
     """The importer that recognises an input, and why.
 

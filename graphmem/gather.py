@@ -236,6 +236,8 @@ class Gathering:
         if not batch:
             return
         tables = self._tables()
+        if not tables.archives:
+            tables.archives = any(one.state == "archived" for one in batch)
         transport = [one.transport for one in self.inputs]
         entities = [one for one in batch if type(one) is EntityRecord]
         tables.declare(

@@ -125,9 +125,7 @@ class _Import:
 
     def _go(self) -> None:
         self._gathering.read()
-        self._gave_up = self._gathering.gave_up or (
-            self._options.strict and self._report.findings.errors > 0
-        )
+        self._gave_up = self._gathering.gave_up or (self._options.strict and self._report.findings.errors > 0)
         if not self._gave_up and self._gathering.records:
             self._prepare()
             self._commit()

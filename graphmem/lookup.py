@@ -22,7 +22,10 @@ MAX_SUGGESTIONS: Final = 5
 LEAST_CLOSENESS: Final = 0.6
 """What a name that shares no whole word must have in common with the one asked for, from 0 to 1."""
 
-_MAX_WORDS: Final = 16
+MAX_SHOWN: Final = 20
+"""How many of the entities that one step found are shown."""
+
+_MAX_WORDS: Final = 64
 _MAX_TEXT: Final = 200
 _MAX_PIECES: Final = 8
 _CONTAINING: Final = 50
@@ -48,7 +51,8 @@ class Looked:
             "step": self.step.value,
             "match": self.match,
             "looked_for": self.text,
-            "found": [brief(one) for one in self.found],
+            "found": [brief(one) for one in self.found[:MAX_SHOWN]],
+            "found_in_all": len(self.found),
             "decided": self.chosen > 0,
         }
 
@@ -79,7 +83,7 @@ class Answer:
         wanted = f"no entity of kind '{self.kind}'" if self.kind is not None else "no entity"
         hint = "'gmem entities --match TEXT' lists entities"
         if self.kinds:
-            hint = f"the name exists with the kind {', '.join(f"'{kind}'" for kind in self.kinds)}"
+            hint = "of that name there is the kind " + ", ".join(f"'{kind}'" for kind in self.kinds)
         raise EntityNotFound(f"{wanted} is called '{self.name}' here", hint, self.suggestions)
 
 
@@ -118,6 +122,7 @@ class _LookUp:
         self._names = names
         self._name = name
         self._kind = kind
+        self._kind_key = None if kind is None else kind_key(kind)
         self._archived = archived
         self._looks: list[Looked] = []
 
@@ -145,7 +150,7 @@ class _LookUp:
 
     def _deciding(self, rows: list[Found]) -> list[Found]:
         """Those of one look that win: of the kind, active before archived, then as `decide` says."""
-        left = of_kind([one.candidate for one in rows], self._kind)
+        left = set(of_kind([one.candidate for one in rows], self._kind))
         fitting = [one for one in rows if one.candidate in left]
         active = [one for one in fitting if one.state == "active"]
         if not active and self._archived:
@@ -155,16 +160,16 @@ class _LookUp:
 
     def _containing(self) -> list[Found]:
         """Entities with all the words of the name; they decide when there is one."""
-        wanted = sorted(set(words(self._name).split()), key=lambda word: (-len(word), word))[:_MAX_WORDS]
-        if not wanted:
-            self._looks.append(Looked(Step.FULL_TEXT, "all the words", ""))
-            return []
-        rows = self._names.containing(wanted, None if self._kind is None else kind_key(self._kind), _CONTAINING)
+        wanted = sorted(set(words(self._name).split(" ")) - {""}, key=lambda word: (-len(word), word))
+        rows = []
+        if 0 < len(wanted) <= _MAX_WORDS:
+            rows = self._names.containing(wanted, self._kind_key, _CONTAINING)
         if not self._archived:
             rows = [one for one in rows if one.state == "active"]
         deciding = self._deciding(rows)
-        text = " + ".join(wanted)
-        self._look(Step.FULL_TEXT, "all the words", text, rows, deciding if len(deciding) == 1 else ())
+        if len(deciding) > 1:
+            deciding = []
+        self._look(Step.FULL_TEXT, "all the words", " + ".join(wanted), rows, deciding)
         return rows
 
     def _found(self) -> Answer:
@@ -178,10 +183,13 @@ class _LookUp:
     # ---- step 4 -----------------------------------------------------------------------------------
 
     def _nothing(self, contained: list[Found]) -> Answer:
-        kinds = {one.candidate.kind or UNKNOWN_KIND for look in self._looks[:3] for one in look.found}
+        kinds: set[str] = set()
+        if self._kind is not None:
+            kinds.update(one.candidate.kind or UNKNOWN_KIND for look in self._looks[:3] for one in look.found)
         close = self._closest(contained)
-        self._look(Step.NOTHING, "the closest names", self._name, close, ())
         suggestions = tuple(dict.fromkeys(one.candidate.name for one in close))[:MAX_SUGGESTIONS]
+        close = [one for one in close if one.candidate.name in suggestions]
+        self._look(Step.NOTHING, "the closest names", self._name, close, ())
         return Answer(
             self._name, self._kind, Step.NOTHING, suggestions=suggestions, kinds=tuple(sorted(kinds)),
             looks=tuple(self._looks),
@@ -192,9 +200,8 @@ class _LookUp:
         text = _compact(self._name)[:_MAX_TEXT]
         if not text:
             return []
-        kind = None if self._kind is None else kind_key(self._kind)
         rated: dict[int, tuple[float, Found]] = {}
-        similar = self._names.similar(text, _pieces(text), kind, _SIMILAR)
+        similar = self._names.similar(text, _pieces(text), self._kind_key, _SIMILAR)
         matcher = SequenceMatcher(None, b=text, autojunk=False)
         for least, rows in ((0.0, contained), (LEAST_CLOSENESS, similar)):
             for one in rows:
@@ -205,15 +212,10 @@ class _LookUp:
                 held = rated.get(one.pk)
                 if closeness >= least and (held is None or closeness > held[0]):
                     rated[one.pk] = (closeness, one)
-        order = sorted(rated.values(), key=lambda pair: (-pair[0], pair[1].candidate.identity[1:], pair[1].id))
-        names: dict[str, None] = {}
-        close = []
-        for _, one in order:
-            names[one.candidate.name] = None
-            if len(names) > MAX_SUGGESTIONS:
-                break
-            close.append(one)
-        return close
+        order = sorted(
+            rated.values(), key=lambda pair: (-pair[0], *pair[1].candidate.identity[1:], pair[1].id)
+        )
+        return [one for _, one in order]
 
 
 _KEYED: Final = (

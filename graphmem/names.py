@@ -32,6 +32,10 @@ def folded(name: str) -> str:
     """The name blind to case and compatibility forms."""
     if name.isascii():
         return " ".join(name.lower().split())
+    return _fold_wide(name)
+
+
+def _fold_wide(name: str) -> str:
     for _ in range(_FIXPOINT_ROUNDS):
         again = " ".join(normalize("NFKC", normalize("NFKC", name).casefold()).split())
         if again == name:
@@ -62,9 +66,18 @@ def _words_once(name: str) -> str:
     return " ".join(filter(None, (folded(piece) for piece in pieces)))
 
 
+def _ascii_words(name: str) -> str:
+    """The words of an ASCII name; one pass is a fixpoint, because small letters have no humps."""
+    if not name.islower():
+        name = _ASCII_HUMP.sub(" ", name).lower()
+    return " ".join(_SEPARATORS.sub(" ", name).split())
+
+
 @lru_cache(maxsize=16384)
 def words(name: str) -> str:
     """The folded words of the name joined by one space; the folded name when it has only separators."""
+    if name.isascii():
+        return _ascii_words(name) or folded(name)
     result = _words_once(name)
     for _ in range(_FIXPOINT_ROUNDS):
         again = _words_once(result)
@@ -98,10 +111,14 @@ def name_keys(name: str) -> list[tuple[str, int]]:
     under the same key, which is right because every form is a fixpoint of itself.
     """
     rows = [(name, 1)]
-    fold = folded(name)
+    if name.isascii():
+        # Not through the caches of `folded` and `words`: the names of an import are mostly new.
+        fold = name.lower()
+        word = _ascii_words(name) or fold
+    else:
+        fold, word = folded(name), words(name)
     if fold != name:
         rows.append((fold, 2))
-    word = words(name)
     if word not in (fold, name):
         rows.append((word, 3))
     return rows

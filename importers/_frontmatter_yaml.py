@@ -193,7 +193,7 @@ def read_mapping(text: str) -> list[Entry] | None:
             elif isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise NotYamlError("a second document", event.start_mark.line, event.start_mark.column)
+                    raise NotYamlError("a second document", *_at(event.start_mark))
     except yaml.MarkedYAMLError as error:
         problem = str(error.problem or error.context or "not YAML")
         raise NotYamlError(problem, *_at(error.problem_mark or error.context_mark)) from error

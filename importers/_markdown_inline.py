@@ -30,7 +30,7 @@ _TAG_SIGN: Final = (
     r"[^\s\x00-\x20!-,.:-@\[-^`{-\x9f\u00a1-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf"
     r"\u2000-\u200c\u200e-\u206f\u3000-\u3004\u3007-\u3030\u303d-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
 )
-TAG: Final = re.compile(rf"(?:(?<=\s)|\A|(?<={_TAG_SIGN})(?=#))#({_TAG_SIGN}*)")
+_TAGS: Final = re.compile(rf"(?:(?<=\s)|\A)((?:#{_TAG_SIGN}*)+)")
 _ONE_TAG: Final = re.compile(rf"{_TAG_SIGN}+\Z")
 _FIELD_LINE: Final = re.compile(
     rf"[ \t]*(?:[-*+][ \t]+)?(?:\*\*|__|\*|_)?([^\W\d_][^\n:*{COMMENT}{OPAQUE}\[\]()|`]{{0,63}}?)"
@@ -107,9 +107,10 @@ def is_tag(word: str) -> bool:
 def tags(masked: str) -> Iterator[str]:
     """The tags in a masked line, without their `#`."""
     if "#" in masked:
-        for match in TAG.finditer(_without_links(masked)):
-            if is_tag(match[1]):
-                yield match[1].strip("/")
+        for match in _TAGS.finditer(_without_links(masked)):
+            for word in match[1].split("#"):
+                if is_tag(word):
+                    yield word.strip("/")
 
 
 def fields(text: str, masked: str) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from ._markdown_inline import TAG, is_tag, wikilink_target
+from ._markdown_inline import is_tag, wikilink_target
 
 BULLET: Final = re.compile(r"([ \t]*)[-*+][ \t]+(?=\S)")
 BLOCK_ID: Final = re.compile(r"(?:(?<=\s)|\A)\^([A-Za-z0-9-]+)[ \t]*\Z")
@@ -65,8 +65,8 @@ def cut_tail(text: str, masked: str) -> Tail:
     while True:
         match = _LAST_TAGS.search(masked[:end])
         if match is not None:
-            found = [one[1] for one in TAG.finditer(match[1])]
-            if "".join(f"#{one}" for one in found) == match[1] and all(is_tag(one) for one in found):
+            found = match[1].split("#")[1:]
+            if all(map(is_tag, found)):
                 tail.tags = [one.strip("/") for one in found] + tail.tags
                 end = len(masked[: match.start()].rstrip())
                 continue

@@ -12,7 +12,7 @@ from typing import Final
 COMMENT: Final = "\x1a"
 OPAQUE: Final = "\x1b"
 
-_QUOTE: Final = r"(?:[ \t]*>[ \t]?)*"
+_QUOTE: Final = r"(?:[ \t]*>)*"
 _FENCE: Final = re.compile(rf"({_QUOTE})[ \t]*(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)*(`{{3,}}(?=[^`]*\Z)|~{{3,}})")
 _LIST_ITEM: Final = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:([ \t]+)|\Z)")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")

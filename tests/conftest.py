@@ -24,6 +24,11 @@ settings.load_profile(os.environ.get("GRAPHMEM_TEST_PROFILE", "ordinary"))
 CLOCK = "2026-03-01T00:00:00.000Z"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update`, by which tests of pages rewrite what the code decides."""
+    parser.addoption("--update", action="store_true", help="rewrite the parts of pages that are made")
+
+
 @pytest.fixture
 def clock() -> str:
     """The time at which a test's import happens."""

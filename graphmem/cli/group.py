@@ -13,6 +13,9 @@ from graphmem.errors import EXIT_USAGE
 
 # Section, command, where it is, its one line in `gmem --help` (a test compares it with the command's).
 _TABLE: Final = (
+    ("Data in and out", "import", "graphmem.cli.import_:import_", "Read files into the store."),
+    ("Data in and out", "export", "graphmem.cli.export:export", "Write what the store holds to files."),
+    ("Data in and out", "validate", "graphmem.cli.validate:validate", "Check files, or the store."),
     ("Data in and out", "schema", "graphmem.cli.schema:schema", "Print the JSON Schema of a record."),
     ("Memories", "search", "graphmem.cli.search:search", "Find memories, facts and entities."),
     ("The store", "init", "graphmem.cli.init:init", "Give a project a store of its own."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -177,6 +177,13 @@ class BatchContext:
         )
         if source.reread:
             self._seen.append((source.origin, record.digest))
+        if self.tables.archives:
+            self.support(kind, item, (record,))
+
+    def support(self, kind: int, item: int, records: Iterable[Record]) -> None:
+        """Notes for later batches whether records speak of an item as one that is not archived."""
+        if self.tables.archives and any(record.state != "archived" for record in records):
+            self.tables.support(kind, item)
 
     def want_vector(self, kind: int, item: int, text: str, *, new: bool) -> None:
         """Notes that an item's text is new or has changed."""

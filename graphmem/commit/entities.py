@@ -25,7 +25,7 @@ class Entities:
         self._merger = merger
         self._rivals = context.run.rivals.get(ENTITY, {})
         self._with_ids = context.run.has_ids[ENTITY]
-        self._made: list[tuple[Identity, EntityRecord]] = []
+        self._made: list[tuple[int, Identity, EntityRecord]] = []
 
     def store(self, records: list[EntityRecord]) -> None:
         """Stores the records; references of the batch find them afterwards."""
@@ -35,8 +35,9 @@ class Entities:
         for identity, group in groups.items():
             self._entity(identity, group)
         self._writer.flush_entities()
-        for identity, record in self._made:
-            self._note_near(identity, record)
+        for pk, identity, record in self._made:
+            if self._writer.shares_words(identity[1], pk):
+                self._note_near(identity, record)
 
     def _declared(self, record: EntityRecord) -> Identity:
         scope = record.scope or GLOBAL_SCOPE
@@ -171,7 +172,7 @@ class Entities:
             self._alias_ids(pk, row[1], [one])
         self._context.contribute(ENTITY, pk, one)
         self._context.count_made(ENTITY, 1)
-        self._made.append((identity, one))
+        self._made.append((pk, identity, one))
 
     def _blank(self, identity: Identity, group: list[EntityRecord]) -> Row:
         scope, name, key = identity
@@ -217,8 +218,6 @@ class Entities:
 
     def _note_near(self, identity: Identity, record: EntityRecord) -> None:
         scope, name, _ = identity
-        if not self._writer.shares_words(name):
-            return
         near = self._tables.near(scope, name)
         if near and (scope, near[0]) not in self._run.near_noted:
             self._run.near_noted.update((scope, one) for one in (name, *near))

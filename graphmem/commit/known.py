@@ -55,11 +55,14 @@ class Known:
 
     def _revive(self, kind: int, item: int, record: Record) -> bool:
         """Brings an archived item back where sync archived it or the caller asks; whether it did."""
-        state, by = self._writer.state(kind, item)
-        if state == "active" or record.state == "archived":
+        if record.state == "archived" or self._writer.batch_of(kind, item) in self._run.batches:
+            return False
+        state, by, _ = self._writer.state_before(kind, item, self._context.tables.first_batch)
+        if state == "active":
             return False
         if by == "sync" or self._run.choices.restore_archived:
             self._writer.set_state(kind, item, "active", None)
+            self._context.support(kind, item, (record,))
             return True
         self._run.report.kept_archived += 1
         self._context.note("kept-archived", f"{KINDS[kind]} is archived and stays so", record)

@@ -138,7 +138,7 @@ class Memories:
             one.source, one.position, json_or_none(one.properties), one.state or "active", archived_by, created,
             one.updated_at or created, one.valid_at, one.invalid_at, one.expired_at, writer.batch,
         )  # fmt: skip
-        names = [self._references.name(pk) for pk in linked.about]
+        names = sorted(self._references.name(pk) for pk in linked.about)
         writer.add(MEMORY, row, lexical.memory_row(one.content, one.title, one.source, one.valid_at, names))
         for entity in linked.about:
             writer.add_link(pk, entity, ABOUT)
@@ -147,7 +147,7 @@ class Memories:
         for tag in one.tags:
             writer.add_tag(pk, tag)
         if self._context.encoder is not None:
-            self._context.want_vector(MEMORY, pk, lexical.memory_text(one.content, one.title), new=True)
+            self._context.want_vector(MEMORY, pk, lexical.memory_text(one.content, one.title, names), new=True)
         self._context.contribute(MEMORY, pk, one)
         self._context.count_made(MEMORY, 1)
 
@@ -198,7 +198,7 @@ class Memories:
             self._writer.add(MEMORY, encoded(MEMORY, row), self._text(row, about))
             self._context.count_made(MEMORY, len(accepted))
             self._write_links(pk, row, about, mentions)
-            self._context.want_vector(MEMORY, pk, lexical.memory_text(row["content"], row["title"]), new=True)
+            self._context.want_vector(MEMORY, pk, self._said(row, about), new=True)
         else:
             if changed and old is not None:
                 self._change(pk, row, old, about, mentions)
@@ -213,8 +213,13 @@ class Memories:
             )
 
     def _text(self, row: Row, about: list[int]) -> tuple[str, ...]:
-        names = [self._references.name(pk) for pk in about]
+        names = sorted(self._references.name(pk) for pk in about)
         return lexical.memory_row(row["content"], row["title"], row["source"], row["valid_at"], names)
+
+    def _said(self, row: Row, about: list[int]) -> str:
+        """The text that is embedded."""
+        names = sorted(self._references.name(pk) for pk in about)
+        return lexical.memory_text(row["content"], row["title"], names)
 
     def _write_links(self, pk: int, row: Row, about: list[int], mentions: list[int]) -> None:
         for entity in about:
@@ -230,8 +235,8 @@ class Memories:
         writer.update(MEMORY, row, self._text(row, about))
         writer.clear_links(pk)
         self._write_links(pk, row, about, mentions)
-        said = lexical.memory_text(row["content"], row["title"])
-        if said != lexical.memory_text(old["content"], old["title"]):
+        said = self._said(row, about)
+        if said != self._said(old, self._pks(old["about"])):
             self._context.want_vector(MEMORY, pk, said, new=False)
 
 

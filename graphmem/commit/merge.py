@@ -134,6 +134,7 @@ class Merger:
 
         While all contributions of an item have one digest, what they said is the item's own fields.
         """
+        self._context.support(kind, item, merged.accepted)
         taken = [one for one in merged.taken if one.digest]
         single = len({one.digest for one in taken}) == 1 and not any(one.written for one in merged.taken)
         for one in taken:

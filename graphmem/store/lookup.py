@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
-
-import apsw
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphmem.resolve import Candidate
+
+if TYPE_CHECKING:
+    import apsw
 
 _ROW: Final = """
 e.pk, e.id, n.alias, s.name, e.name, e.kind_key, e.kind, e.updated_at, e.state, e.stub

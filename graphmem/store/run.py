@@ -37,10 +37,11 @@ CREATE TEMP TABLE run_id (kind INTEGER, id TEXT, key BLOB, PRIMARY KEY (kind, id
 CREATE TEMP TABLE run_touch (
   kind INTEGER, item INTEGER, records INTEGER, changed INTEGER, PRIMARY KEY (kind, item)
 ) WITHOUT ROWID;
+CREATE TEMP TABLE run_active (kind INTEGER, item INTEGER, PRIMARY KEY (kind, item)) WITHOUT ROWID;
 CREATE TEMP TABLE run_seen (origin INTEGER, digest BLOB, PRIMARY KEY (origin, digest)) WITHOUT ROWID;
 """
 _TABLES: Final = (
-    "run_decl", "run_key", "run_weak", "run_complete", "run_id", "run_touch", "run_seen",
+    "run_decl", "run_key", "run_weak", "run_complete", "run_id", "run_touch", "run_active", "run_seen",
 )  # fmt: skip
 
 _DECLARE: Final = """
@@ -115,6 +116,8 @@ class RunTables:
         self.has_weak = False
         self.pending = 0
         """Declarations that no batch has stored yet."""
+        self.archives = False
+        """Whether a record of the run says of its item that it is archived."""
         self._keyed = False
         self._unkeyed = False
         self._old_memories: bool | None = None
@@ -370,6 +373,15 @@ class RunTables:
             "FROM run_touch GROUP BY kind"
         ).fetchall()
         return found
+
+    def support(self, kind: int, item: int) -> None:
+        """Notes that a record of the run speaks of an item as one that is not archived."""
+        self._db.execute("INSERT OR IGNORE INTO run_active VALUES (?, ?)", (kind, item))
+
+    def supported(self, kind: int, item: int) -> bool:
+        """Whether a record of the run spoke of an item as one that is not archived."""
+        found = self._db.execute("SELECT 1 FROM run_active WHERE kind = ? AND item = ?", (kind, item)).get
+        return found is not None
 
     def see(self, rows: Iterable[tuple[int, bytes]]) -> None:
         """Notes records seen in origins: (origin, digest)."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import apsw
 
 Kind: TypeAlias = Literal["memory", "entity", "relation"]
+State: TypeAlias = Literal["active", "archived", "all"]
 
 NEAREST_LIMIT: Final = 4096
 """The largest number of neighbours that vec0 gives."""
@@ -58,7 +59,9 @@ class Filters:
     `scopes` is `None` for all scopes. `now` is the canonical time at which an item must hold. `kinds` are
     kinds of entities: a memory is about or mentions one, a relation has one at an end. `memory_types` and
     `tags` are things that only memories have; one of each is enough. `since` and `until`, both included,
-    judge when a memory or relation became true, else when it was stored. `entity` is an entity's id.
+    judge when a memory or relation became true, else when it was stored. `entity` is an entity's id,
+    `source` a memory's source. `state` is `active` for what holds at `now`, `archived` for what was
+    archived, `all` for everything.
     """
 
     now: str
@@ -69,12 +72,15 @@ class Filters:
     since: str | None = None
     until: str | None = None
     entity: str | None = None
+    source: str | None = None
+    state: State = "active"
 
 
 # ---- the condition of a kind ----------------------------------------------------------------------
 
 _HOLDS: Final = """i.state = 'active'
  AND (i.invalid_at IS NULL OR i.invalid_at > :now) AND (i.expired_at IS NULL OR i.expired_at > :now)"""
+_STATES: Final = {"archived": "i.state = 'archived'", "all": "1"}
 _SINCE: Final = "ifnull(i.valid_at, i.created_at) >= :since"
 _UNTIL: Final = "ifnull(i.valid_at, i.created_at) <= :until"
 _IN_SCOPES: Final = "i.scope IN (SELECT value FROM json_each(:scopes))"
@@ -88,6 +94,7 @@ _MEMORY: Final = {
     "since": _SINCE,
     "until": _UNTIL,
     "entity": "i.pk IN (SELECT memory FROM memory_link WHERE entity = :entity)",
+    "source": "i.source = :source",
     "kinds": "i.pk IN (SELECT memory FROM memory_link WHERE entity IN ({seen}))",
 }
 _ENTITY: Final = {"scopes": _IN_SCOPES, "entity": "i.pk = :entity", "kinds": "i.pk IN ({seen})"}
@@ -266,7 +273,7 @@ class Searcher:
         filters, table = self.filters, _TABLES[kind]
         binds: dict[str, Any] = {"now": filters.now, "observation": DEFAULT_MEMORY_TYPE}
         seen = _SEEN_ENTITIES
-        parts = [table.holds]
+        parts = [_STATES.get(filters.state, table.holds)]
         wanted: set[str] = set()
         if self._scopes is not None:
             within = table.filters["scopes"]
@@ -281,7 +288,7 @@ class Searcher:
         if filters.entity is not None:
             wanted.add("entity")
             binds["entity"] = self._db.execute("SELECT pk FROM entity WHERE id = ?", (filters.entity,)).get
-        for name, value in (("since", filters.since), ("until", filters.until)):
+        for name, value in (("since", filters.since), ("until", filters.until), ("source", filters.source)):
             if value is not None:
                 wanted.add(name)
                 binds[name] = value

@@ -181,10 +181,17 @@ class Writer:
         made: int = self._db.execute(f"SELECT batch FROM {TABLES[kind]} WHERE pk = ?", (pk,)).get  # noqa: S608
         return made
 
-    def state(self, kind: int, pk: int) -> tuple[str, str | None]:
-        """An item's state and who archived it."""
-        found: tuple[str, str | None] = self._db.execute(
-            f"SELECT state, archived_by FROM {TABLES[kind]} WHERE pk = ?",  # noqa: S608
+    def state_before(self, kind: int, pk: int, batch: int) -> tuple[str, str | None, str]:
+        """(state, archived by, updated_at) that an item had before a batch and all later ones."""
+        kept = self._db.execute(
+            "SELECT before FROM version WHERE kind = ? AND item = ? AND batch >= ? ORDER BY batch LIMIT 1",
+            (kind, pk, batch),
+        ).get
+        if kept is not None:
+            row = json.loads(kept)
+            return row["state"], row["archived_by"], row["updated_at"]
+        found: tuple[str, str | None, str] = self._db.execute(
+            f"SELECT state, archived_by, updated_at FROM {TABLES[kind]} WHERE pk = ?",  # noqa: S608
             (pk,),
         ).fetchone()
         return found
@@ -219,13 +226,12 @@ class Writer:
         name: str = self._db.execute("SELECT name FROM entity WHERE pk = ?", (pk,)).get
         return name
 
-    def shares_words(self, name: str) -> bool:
-        """Whether more than one entity has a name with these words, in any scope."""
+    def shares_words(self, name: str, pk: int) -> bool:
+        """Whether another entity, of any scope, has a name or alias with these words."""
         found = self._db.execute(
-            "SELECT count(*) FROM (SELECT DISTINCT entity FROM name_key WHERE key = ? AND alias = 0 LIMIT 2)",
-            (words(name),),
+            "SELECT 1 FROM name_key WHERE key = ? AND entity <> ? LIMIT 1", (words(name), pk)
         ).get
-        return bool(found > 1)
+        return found is not None
 
     def entity_id(self, pk: int) -> str:
         """An entity's id."""

@@ -233,21 +233,16 @@ def test_a_graph_that_cannot_be_read_is_made_again(mean: Path, tmp_path: Path) -
     assert "is damaged and is made again" in said[0]
 
 
-@pytest.mark.parametrize("kind", ["mean", "static"])
-def test_a_tokeniser_that_cannot_be_read_is_made_again(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    model = request.getfixturevalue(kind)
+def test_a_tokeniser_that_cannot_be_read_is_made_again(mean: Path, tmp_path: Path) -> None:
     text = "some words " * 40
-    before = encoder_of(model, tmp_path).chunks(text)
+    before = encoder_of(mean, tmp_path).chunks(text)
     tokenizer = sheets(tmp_path)[0].with_name("tokenizer.json")
     whole = tokenizer.read_bytes()
     tokenizer.write_bytes(b"\xff" * len(whole))
-    encoder = encoder_of(model, tmp_path)
+    encoder = encoder_of(mean, tmp_path)
 
     assert encoder.chunks(text) == before
-    assert len(encoder.encode([text], "document")) == 1
-    assert kind == "static" or tokenizer.read_bytes() == whole
+    assert tokenizer.read_bytes() == whole
 
 
 def test_weights_that_answer_differently_are_made_again(mean: Path, tmp_path: Path) -> None:

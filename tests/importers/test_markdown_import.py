@@ -195,10 +195,12 @@ def test_facts_leave_the_text_of_their_section() -> None:
         "- [ ] task", "- [x] done", "- [X] done", "- [-] dropped", "- [/] half", "- [>] moved", "- [?] open",
         "- [] empty", "- [12:30] stand-up", "- [24:33.098 - 24:41.260] spoken", "- [1] footnote",
         "- [2024-01-15] a date", "- [link](target.md)", "- [ref][target]", "- [ref]: target", "- [^1] note",
-        "- [!note] callout", "- [[Note]] x y", "> - [fact] quoted", "> [!note]\n> - [fact] quoted", "[fact] no bullet",
+        "- [!note] callout", "- [[Note]] x y", "> - [fact] quoted", "> [!note]\n> - [fact] quoted",
+        "[fact] no bullet",
         "1. [fact] numbered", "- text [fact] later", "-[fact] no space", "- [fact]no space", "- [fact]",
         "`- [fact] code`", "```\n- [fact] fenced\n```", "    - [fact] indented code", "- [a(b)] parentheses",
-        "<!--\n- [fact] hidden\n-->", "%%\n- [fact] hidden\n%%", "- [due:: today] field", f"- [{'x' * 65}] long",
+        "<!--\n- [fact] hidden\n-->", "%%\n- [fact] hidden\n%%", "- [due:: today] field",
+        f"- [{'x' * 65}] long",
     ],
 )  # fmt: skip
 def test_what_is_no_fact(line: str) -> None:
@@ -315,8 +317,10 @@ def test_what_is_a_link(written: str, expected: list[str]) -> None:
         "````\n```\n[[X]]\n````", "```toml\n[[outputs.influxdb]]", "~~~~\n~~~\n[[X]]", "    [[X]]", "\t[[X]]",
         "- a\n\n      [[X]]", "> ```\n> [[X]]\n> ```", "- ```\n  [[X]]\n  ```", "<!-- [[X]] -->",
         "<!--\n[[X]]\n\n[[X]]\n-->", "<!-- open\n\n[[X]]", "%% [[X]] %%", "%%\n[[X]]\n%%", "$[[X]]$",
-        "$$\n[[X]]\n$$", "[[https://x.y/z]]", "[[mailto:a@b]]", "![[pic.png]]", "![[a.pdf#page=2]]", "[[b.canvas]]",
-        "![t](pic.png)", "[t](https://x.y/z.md)", "[t](file.txt)", "[[]]", "[[#Heading]]", "[[#^id]]", "[[note]]",
+        "$$\n[[X]]\n$$", "[[https://x.y/z]]", "[[mailto:a@b]]", "![[pic.png]]", "![[a.pdf#page=2]]",
+        "[[b.canvas]]",
+        "![t](pic.png)", "[t](https://x.y/z.md)", "[t](file.txt)", "[[]]", "[[#Heading]]", "[[#^id]]",
+        "[[note]]",
         "\\[[X]]", "[[a\nb]]", "[X]", "[[X]", "[t](mailto:x.md)", "[t](//host/x.md)",
     ],
 )  # fmt: skip
@@ -435,15 +439,15 @@ def test_every_record_has_its_line_column_and_byte_offset() -> None:
     }
     assert list(at.values()) == [
         Place(1, 1, 0),
-        Place(6, 3, 28),
-        Place(6, 5, 31),
-        Place(9, 3, 44),
-        Place(10, 1, 58),
+        Place(6, 3, 27),
+        Place(6, 5, 30),
+        Place(9, 3, 43),
+        Place(10, 1, 55),
     ]
     data = text.encode()
-    assert data[31:36] == b"[[X]]"
-    assert data[44:51] == b"- [fact"
-    assert data[58:64] == b"- uses"
+    assert data[30:35] == b"[[X]]"
+    assert data[43:50] == b"- [fact"
+    assert data[55:61] == b"- uses"
 
 
 def test_bytes_that_are_not_utf8_cost_the_note_and_are_located() -> None:
@@ -481,11 +485,13 @@ def test_hostile_input_takes_no_excessive_time() -> None:
         "[" * 50_000, "[[" * 25_000, "`" * 20_000 + "a" + "`" * 19_999, "$" * 50_000, "%%" * 25_001,
         "<!--" * 12_000, "- [" * 15_000, "#" * 50_000, "# " + " " * 50_000 + "x", "* " * 25_000, "(" * 50_000,
         "\n".join(" " * (i % 300) + "- [fact] x" for i in range(3_000)), "a:: " * 12_000, "> " * 25_000,
-        "\n".join("`" * (i % 90 + 1) for i in range(3_000)), "- a [[b" * 7_000, "![](" * 12_000, "\\" * 50_001,
-        "---\n" + "a: " * 10_000 + "\n---\n", "---\n" + " " * 50_000 + "x\n---\n", "- " + "**" * 25_000 + " [[x]]",
+        "\n".join("`" * (i % 90 + 1) for i in range(3_000)), "- a [[b" * 7_000, "![](" * 12_000,
+        "\\" * 50_001,
+        "---\n" + "a: " * 10_000 + "\n---\n", "---\n" + " " * 50_000 + "x\n---\n",
+        "- " + "**" * 25_000 + " [[x]]",
     ):  # fmt: skip
         read(text + "\n")
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 10
 
 
 # ---- recognising notes ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmem import formats
@@ -335,7 +335,6 @@ def graphs(draw: st.DrawFn) -> list[Mapping]:
     return canonical(*records)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs())
 def test_export_and_import_give_the_same_records(records: list[Mapping]) -> None:
     files = export(records)
