@@ -49,11 +49,17 @@ demo: $(INSTALLED) ## Import the fixture notes and triples with embeddings, sear
 	@rm -rf $(DEMO)
 	@mkdir -p $(DEMO)
 	@set -e; \
-	gmem() { printf '\n$$ gmem'; printf ' %s' "$$@"; printf '\n'; $(BIN)/gmem "$$@"; }; \
+	gmem() { \
+		printf '\n$$ gmem'; \
+		for each; do case "$$each" in *' '*) printf ' "%s"' "$$each";; *) printf ' %s' "$$each";; esac; done; \
+		printf '\n'; \
+		$(BIN)/gmem "$$@"; \
+	}; \
 	gmem import fixtures/vault fixtures/triples.jsonl --db $(DEMO)/memory.db; \
 	gmem status --db $(DEMO)/memory.db; \
-	gmem search "what is the cache for" --limit 3 --db $(DEMO)/memory.db; \
-	gmem search "who looks after payments" --limit 3 --db $(DEMO)/memory.db; \
+	gmem search "what does AuthService depend on" --limit 3 --db $(DEMO)/memory.db; \
+	gmem search "why were invoices late" --limit 3 --db $(DEMO)/memory.db; \
+	gmem search "what happens when a signing key leaks" --limit 3 --db $(DEMO)/memory.db; \
 	gmem export --to jsonl -o $(DEMO)/memory.jsonl --db $(DEMO)/memory.db; \
 	gmem export --to markdown -o $(DEMO)/notes --db $(DEMO)/memory.db; \
 	gmem import $(DEMO)/memory.jsonl --db $(DEMO)/memory.db; \

@@ -89,14 +89,17 @@ def _is_one_line(text: str) -> bool:
 # ---- memories ---------------------------------------------------------------------------------------
 
 
-def shown_memory(item: Item, subject: Item, ids: Ids) -> Shown:
-    """A memory: a list fact, the text of a section, or, where that text would be read as markup, a fence."""
+def shown_memory(item: Item, subject: Item, ids: Ids, note_tags: frozenset[str] = frozenset()) -> Shown:
+    """A memory: a list fact, the text of a section, or, where that text would be read as markup, a fence.
+
+    `note_tags`, which stand in the frontmatter, are not repeated on each fact.
+    """
     content: str = item["content"]
     title = heading(item.get("title"))
     block_id = ids.next(item)
     seen: dict[str, Any] = {"title": title}
     if _fits_a_line(item, title):
-        line, verbatim = _fact(item, block_id, seen)
+        line, verbatim = _fact(item, block_id, seen, note_tags)
         return _memory(item, subject, [line], line, title, LINE, verbatim, block_id, seen)
     if _fits_as_text(content):
         lines = [*content.split("\n"), "", f"^{block_id}"]
@@ -138,11 +141,11 @@ def _fits_a_line(item: Item, title: str | None) -> bool:
     return bool(sound and content.strip() and len(content) <= MAX_LINE and _is_one_line(content))
 
 
-def _fact(item: Item, block_id: str, seen: dict[str, Any]) -> tuple[str, bool]:
+def _fact(item: Item, block_id: str, seen: dict[str, Any], note_tags: frozenset[str]) -> tuple[str, bool]:
     """The list item of a memory, and whether its content reads back exactly."""
     content: str = item["content"]
     parts = [f"- [{item.get('memory_type') or DEFAULT_TYPE}] {content.strip()}"]
-    tags = [tag for tag in item.get("tags", []) if _is_tag(tag)]
+    tags = [tag for tag in item.get("tags", []) if _is_tag(tag) and tag not in note_tags]
     parts += [f"#{tag}" for tag in tags]
     if tags:
         seen["tags"] = tags

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from graphmem.records import UNKNOWN_KIND
+
 from ._note_front import as_text, is_shown, json_line, yaml_lines
 from ._note_items import LINE, Ids, Item, Shown, ShownLink, digest_of, heading, shown_memory, shown_relation
 
 RELATIONS_HEADING: Final = "Relations"
-_UNKNOWN: Final = "unknown"
 
 
 def subject_of(entity: Item) -> Item:
     """The reference to a note's entity that items leave out."""
-    return {key: entity[key] for key in ("name", "kind") if entity.get(key) is not None}
+    return {"name": entity["name"], "kind": entity.get("kind") or UNKNOWN_KIND}
 
 
 def note_lines(
@@ -30,7 +31,9 @@ def note_lines(
     """
     subject = subject_of(entity)
     ids = Ids()
-    shown = [shown_memory(item, subject, ids) for item in sorted(memories, key=_reading_order)]
+    values, hidden = _visible(entity)
+    note_tags = frozenset(values.get("tags", ()))
+    shown = [shown_memory(item, subject, ids, note_tags) for item in sorted(memories, key=_reading_order)]
     lines_of_relations: list[Shown] = []
     left: list[Item] = []
     for item in relations:
@@ -39,7 +42,6 @@ def note_lines(
             left.append(item)
         else:
             lines_of_relations.append(one)
-    values, hidden = _visible(entity)
     body = _body(entity["name"], shown, lines_of_relations)
     entries = [json_line(one.entry) for one in (*shown, *lines_of_relations)]
     links = _links(one for one in lines_of_relations)
@@ -67,7 +69,7 @@ def _visible(entity: Item) -> tuple[Item, list[str]]:
     """What the frontmatter shows of an entity, and the properties it does not show."""
     properties: Item = entity.get("properties") or {}
     values: Item = {"title": entity["name"]}
-    if (entity.get("kind") or _UNKNOWN) != _UNKNOWN:
+    if (entity.get("kind") or UNKNOWN_KIND) != UNKNOWN_KIND:
         values["type"] = entity["kind"]
     if entity.get("aliases"):
         values["aliases"] = entity["aliases"]

@@ -241,7 +241,7 @@ class Gathering:
         transport = [one.transport for one in self.inputs]
         entities = [one for one in batch if type(one) is EntityRecord]
         tables.declare(
-            (one.scope or "", one.name, kind_key(one.kind), one.kind, one.id, one.aliases) for one in entities
+            (one.scope or "", one.name, kind_key(one.kind), one.kind, one.aliases) for one in entities
         )
         refs: set[tuple[str, str, str, str]] = set()
         for one in batch:
@@ -269,17 +269,18 @@ class Gathering:
 
     @staticmethod
     def _claim(tables: RunTables, batch: list[Record]) -> None:
-        claims: list[tuple[int, str, bytes]] = []
+        claims: list[tuple[int, str, bytes, bool]] = []
         for one in batch:
-            if one.id is None:
-                continue
-            if type(one) is EntityRecord:
-                claims.append((ENTITY, one.id, natural_key(one)))
-            elif type(one) is MemoryRecord:
-                claims.append((MEMORY, one.id, natural_key(one)))
-                claims.append((MEMORY_SCOPES, one.id, canonical_json(one.scopes).encode()))
-            else:
-                claims.append((RELATION, one.id, natural_key(one)))
+            if isinstance(one, MemoryRecord):
+                if one.id is not None:
+                    claims.append((MEMORY, one.id, natural_key(one), True))
+                    claims.append((MEMORY_SCOPES, one.id, canonical_json(one.scopes).encode(), True))
+            elif one.id is not None or one.id_aliases:
+                kind = ENTITY if type(one) is EntityRecord else RELATION
+                key = natural_key(one)
+                claims += [(kind, alias, key, False) for alias in one.id_aliases]
+                if one.id is not None:
+                    claims.append((kind, one.id, key, True))
         if claims:
             tables.claim(claims)
 

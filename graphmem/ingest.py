@@ -178,7 +178,8 @@ class _Import:
         if not run.tables.first_batch:
             run.tables.first_batch = number
             run.had_memories = store.has_memories()
-        run.tables.settle(fold_case=self._options.choices.fold_case)
+        choices = self._options.choices
+        run.tables.settle(fold_case=choices.fold_case, stubs=choices.dangling == "stub")
         missing: dict[bytes, str] = {}
         counts = deepcopy(self._report.counts)
         records = 0

@@ -27,6 +27,7 @@ FENCE: Final = "fence"
 
 _FENCED: Final = re.compile(r"(`{3,})text\n(.*)\n\1\Z", re.DOTALL)
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
+_ESCAPED: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 # What an edited item no longer knows of itself.
 _OUTDATED: Final = ("updated_at", "origins")
@@ -108,7 +109,7 @@ def _entry(line: str) -> Entry | None:
     try:
         value = json.loads(line)
         record = value["record"]
-        if not isinstance(record, dict) or _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
+        if not isinstance(record, dict) or _has_half_a_pair(line, record):
             return None
         seen = value.get("seen", {})
         if not isinstance(seen, dict):
@@ -116,6 +117,13 @@ def _entry(line: str) -> Entry | None:
         return Entry(str(value["at"]), str(value["digest"]), str(value["as"]), seen, record)
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
+
+
+def _has_half_a_pair(line: str, record: dict[str, Any]) -> bool:
+    """Whether an escape stands for half of a surrogate pair, which is not a character."""
+    return _ESCAPED.search(line) is not None and bool(
+        _SURROGATE.search(json.dumps(record, ensure_ascii=False))
+    )
 
 
 def visible_digest(values: dict[str, Value]) -> str:

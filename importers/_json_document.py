@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import Any, Final, TypeAlias
 
 from graphmem.findings import Finding, finding
-from graphmem.formats import Source
+from graphmem.formats import Rejected, Source
 from graphmem.reading import SIZE_LIMIT
 from graphmem.records import Place
 
@@ -55,15 +55,22 @@ class Document:
         scanner: Scanner,
         source: Source,
         findings: list[Finding],
+        rejected: list[Rejected],
         one_line: bool = False,
     ) -> None:
         self._window = window
         self._scanner = scanner
         self._source = source
         self._findings = findings
+        self._rejected = rejected
         self._one_line = one_line
         self._at = 0
+        self._span = (0, 0)
         self._gave_up = False
+
+    def raw(self) -> str:
+        """The text of the value that was yielded last."""
+        return self._window.text[slice(*self._span)]
 
     def values(self) -> Iterator[Valued]:
         """Every value that should be a record, with its place."""
@@ -93,6 +100,7 @@ class Document:
             return False
         place = self._window.place(start)
         self._at = end
+        self._span = (start, end)
         if self._is_sound(value, start, end, place):
             yield value if key is None else contained(key, value), place
         return True
@@ -222,6 +230,7 @@ class Document:
             )
         else:
             return True
+        self._rejected.append(Rejected(place, text[start:end]))
         return False
 
     # ---- moving on -------------------------------------------------------------------------------------
@@ -244,6 +253,17 @@ class Document:
 
     def _skip_fault(self, broken: _BrokenTextError, indent: str | None) -> None:
         """Report a fault and move the cursor to the next record of that indentation, or to the end."""
+        window, start = self._window, self._at
+        place = window.place(start)
+        window.hold(start)
+        is_conflict = self._report_fault(broken, indent)
+        self._move_on(indent)
+        raw = window.held(self._at)
+        if raw is not None and not is_conflict:
+            self._rejected.append(Rejected(place, raw.strip(" \t\r\n,")))
+
+    def _report_fault(self, broken: _BrokenTextError, indent: str | None) -> bool:
+        """Report a fault; whether it is a conflict, which is passed by."""
         text, at = self._window.text, broken.at
         line = text.rfind("\n", 0, at) + 1
         if CONFLICT.match(text, line):
@@ -251,15 +271,19 @@ class Document:
             self._at = line
             self._search(_CONFLICT_END)
             self._at = max(0, self._at - 1)
+            return True
+        bad_byte = undecoded(text, self._at, at + 1)
+        if bad_byte is not None:
+            self._report("bad-encoding", undecodable(ord(text[bad_byte]) & 0xFF, self._source), bad_byte)
         else:
-            bad_byte = undecoded(text, self._at, at + 1)
-            if bad_byte is not None:
-                self._report("bad-encoding", undecodable(ord(text[bad_byte]) & 0xFF, self._source), bad_byte)
-            else:
-                if text[at : at + 1] in ("{", "[") and not text[line:at].strip():
-                    at = len(text[:at].rstrip())  # the record before ends too early, this one is innocent
-                rest = "" if indent is not None or self._one_line else "; the rest was not read"
-                self._report(broken.rule, broken.message + rest, max(at, self._at))
+            if text[at : at + 1] in ("{", "[") and not text[line:at].strip():
+                at = len(text[:at].rstrip())  # the record before ends too early, this one is innocent
+            rest = "" if indent is not None or self._one_line else "; the rest was not read"
+            self._report(broken.rule, broken.message + rest, max(at, self._at))
+        return False
+
+    def _move_on(self, indent: str | None) -> None:
+        """Move the cursor to the next record of that indentation, or to the end."""
         if indent is not None and self._search(re.compile(rf"\n{re.escape(indent)}(?=[\[{{])")):
             return
         while self._window.grow():

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from graphmem.findings import Finding, finding
+from graphmem.formats import Source
 from graphmem.records import Place
+
+from ._json_values import undecodable
 
 
 class NoteText:
@@ -31,23 +34,21 @@ class NoteText:
         before = self.lines[line][:column]
         return Place(line + 1, column + 1, self._starts[line] + len(before.encode()))
 
-    def first_sign(self, line: int) -> Place:
-        """The place of the first character of a line that is not white space."""
-        text = self.lines[line]
-        return self.place(line, len(text) - len(text.lstrip()))
 
+def read_note(stream: BinaryIO, source: Source, limit: int) -> NoteText | Finding:
+    """The text of a note of at most `limit` bytes, or the finding that says why it cannot be read.
 
-def read_note(stream: BinaryIO, label: str, limit: int) -> NoteText | Finding:
-    """The text of a note of at most `limit` bytes, or the finding that says why it cannot be read."""
+    Where the input was in another encoding, what that could not decode arrives as a byte that is not UTF-8.
+    """
     data = stream.read(limit + 1)
     if len(data) > limit:
         message = f"the note is larger than {limit // 1024 // 1024} MB and was not imported"
-        return finding("record-too-large", message, file=label, place=Place(1, 1, 0))
+        return finding("record-too-large", message, file=source.label, place=Place(1, 1, 0))
     try:
         return NoteText(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line_start = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[line_start : error.start].decode("utf-8", "replace"))
         place = Place(data.count(b"\n", 0, error.start) + 1, column + 1, error.start)
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8; the note was not imported"
-        return finding("bad-encoding", message, file=label, place=place)
+        message = f"{undecodable(data[error.start], source)}; the note was not imported"
+        return finding("bad-encoding", message, file=source.label, place=place)

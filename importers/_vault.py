@@ -6,13 +6,19 @@ import posixpath
 import re
 from functools import lru_cache
 from typing import Final
+from unicodedata import normalize
 
-_NOTE: Final = re.compile(r"\.(?:md|markdown|mdc)\Z", re.IGNORECASE)
+_NOTE: Final = re.compile(r"\.(?:md|markdown|mdc)(?:\.gz|\.zst)?\Z", re.IGNORECASE)
 
 
 def without_suffix(name: str) -> str:
     """A note's path without `.md`, `.markdown` or `.mdc`."""
     return _NOTE.sub("", name)
+
+
+def _folded(path: str) -> str:
+    """A path blind to case and to how its accents are written."""
+    return normalize("NFC", path).casefold()
 
 
 @lru_cache(maxsize=4)
@@ -22,7 +28,7 @@ def _paths_by_stem(siblings: frozenset[str]) -> dict[str, list[str]]:
     for name in siblings:
         if _NOTE.search(name):
             path = without_suffix(name)
-            stems.setdefault(posixpath.basename(path).casefold(), []).append(path)
+            stems.setdefault(_folded(posixpath.basename(path)), []).append(path)
     for paths in stems.values():
         paths.sort(key=lambda path: (len(path), path))
     return stems
@@ -39,17 +45,17 @@ class Vault:
     def _known(self, target: str) -> list[str]:
         if not self._siblings:
             return []
-        folded = target.casefold()
+        folded = _folded(target)
         stem = posixpath.basename(folded)
         paths = _paths_by_stem(self._siblings).get(stem, [])
-        return [p for p in paths if p.casefold() == folded or p.casefold().endswith("/" + folded)]
+        return [p for p in paths if _folded(p) == folded or _folded(p).endswith("/" + folded)]
 
     def _choose(self, target: str, known: list[str]) -> str:
         """One of several notes: the exact path, then the note's own folder, then the shortest path."""
-        own = posixpath.join(self.folder, target).casefold()
-        for wanted in (target.casefold(), own):
+        own = posixpath.join(self.folder, target)
+        for wanted in (_folded(target), _folded(own)):
             for path in known:
-                if path.casefold() == wanted:
+                if _folded(path) == wanted:
                     return path
         return known[0]
 
@@ -69,10 +75,10 @@ class Vault:
             return posixpath.normpath(path).lstrip("/")
         relative = self._relative(path)
         known = self._known(posixpath.basename(path))
-        exact = {p.casefold(): p for p in known}
+        exact = {_folded(p): p for p in known}
         for wanted in (relative, posixpath.normpath(path)):
-            if wanted.casefold() in exact:
-                return exact[wanted.casefold()]
+            if _folded(wanted) in exact:
+                return exact[_folded(wanted)]
         return known[0] if known else relative
 
     def _relative(self, path: str) -> str:

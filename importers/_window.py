@@ -6,6 +6,7 @@ import re
 from codecs import getincrementaldecoder
 from typing import BinaryIO, Final
 
+from graphmem.reading import SIZE_LIMIT
 from graphmem.records import Place
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -24,6 +25,8 @@ class Window:
         self._stream = stream
         self._decode = getincrementaldecoder("utf-8")("surrogateescape").decode
         self._at, self._line, self._line_start, self._offset = 0, line, 0, offset
+        self._held: list[str] = []
+        self._held_from: int | None = None
 
     def grow(self, least: int = 0) -> bool:
         """Read more text, at least `least` characters where there are as many; false at the end."""
@@ -41,10 +44,33 @@ class Window:
         if at < _BLOCK:
             return at
         self._advance(at)
+        if self._held_from is not None:
+            self._hold_on(at)
         self.text = self.text[at:]
         self._at -= at
         self._line_start -= at
         return 0
+
+    def hold(self, at: int) -> None:
+        """Keep the text from `at` on, also where it is dropped, until `held` takes it."""
+        self._held, self._held_from = [], at
+
+    def held(self, at: int) -> str | None:
+        """The text from where `hold` was told up to `at`; `None` when it was more than is kept."""
+        start, self._held_from = self._held_from, None
+        if start is None:
+            return None
+        text = "".join(self._held) + self.text[start:at]
+        self._held = []
+        return text if len(text) <= SIZE_LIMIT else None
+
+    def _hold_on(self, at: int) -> None:
+        """Put the held part of what is being dropped aside."""
+        start = self._held_from or 0
+        self._held_from = max(0, start - at)
+        self._held.append(self.text[start:at])
+        if sum(map(len, self._held)) > SIZE_LIMIT:
+            self._held_from = None
 
     def skip_space(self, at: int) -> int | None:
         """The index of the first character from `at` that is not white space, `None` at the end."""

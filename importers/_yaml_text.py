@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from graphmem.findings import Finding, finding
-from graphmem.formats import Source
+from graphmem.formats import Rejected, Source
 from graphmem.records import Place
 
 from ._json_values import undecodable
@@ -29,13 +29,19 @@ _PRIVATE: Final = range(0xE000, 0xF900)
 
 
 class YamlText:
-    """One document. `findings` receives what is wrong with a record before the record is yielded."""
+    """One document. `findings` receives what is wrong with a record before the record is yielded.
 
-    def __init__(self, piece: Piece, source: Source, findings: list[Finding]) -> None:
+    `rejected` receives the text of records that are not: each a YAML document of its own.
+    """
+
+    def __init__(
+        self, piece: Piece, source: Source, findings: list[Finding], rejected: list[Rejected]
+    ) -> None:
         assert piece.data is not None
         text = piece.data.decode("utf-8", "surrogateescape")
         self._source = source
         self._findings = findings
+        self._rejected = rejected
         self._window = Window(text, piece.line, piece.offset)
         self._hidden = [match.start() for match in _HIDDEN.finditer(text)]
         self._shown: dict[int, str] = {}
@@ -55,13 +61,16 @@ class YamlText:
                     if self._is_sound(composed, start):
                         value = self._restored(composed.value) if self._shown else composed.value
                         yield value, self._window.place(start + composed.start)
+                    else:
+                        self._reject_record(start + composed.start, start + composed.end, composer.list_key)
             except yaml.YAMLError as error:
                 faults += 1
                 at = self._report_fault(error, start)
-                if faults < _MOST_FAULTS:
-                    parts.extend(reversed(self._after_fault(composer, start, end, at)))
-                else:
+                rest = self._after_fault(composer, start, end, at) if faults < _MOST_FAULTS else []
+                if faults == _MOST_FAULTS:
                     self._report("bad-yaml", "too many faults; the rest of the document was not read", start)
+                self._reject_part(start + composer.done, rest[0][0] if rest else end, composer.list_key)
+                parts.extend(reversed(rest))
 
     # ---- characters the parser must not see --------------------------------------------------------
 
@@ -124,6 +133,27 @@ class YamlText:
         self._findings.append(
             finding(rule, message, file=self._source.label, place=place, excerpt=excerpt.strip())
         )
+
+    # ---- what was not read -------------------------------------------------------------------------
+
+    def _reject_record(self, start: int, end: int, key: str | None) -> None:
+        """Keep a record that cannot be used, at the indentation where it stood."""
+        text = self._window.text
+        column = start - (text.rfind("\n", 0, start) + 1)
+        raw = f"{' ' * column}{text[start:end].rstrip()}\n"
+        if key is not None and column >= 2:
+            raw = f"{key}:\n{' ' * (column - 2)}- {raw.lstrip(' ')}"
+        self._rejected.append(Rejected(self._window.place(start), raw, "yaml"))
+
+    def _reject_part(self, start: int, end: int, key: str | None) -> None:
+        """Keep the text that a fault made unreadable, whole lines of it."""
+        text = self._window.text
+        if not text[start : start + 1].strip("- "):
+            start = text.rfind("\n", 0, start) + 1
+        raw = text[start:end].strip("\n") + "\n"
+        if key is not None and not text[:start].rpartition("\n")[2].strip():
+            raw = f"{key}:\n{raw}"
+        self._rejected.append(Rejected(self._window.place(start), raw, "yaml"))
 
     # ---- going on ----------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from graphmem.findings import Finding, finding
-from graphmem.formats import Importer, Item, Source
+from graphmem.formats import Importer, Item, Rejected, Source
 from graphmem.json_head import JsonHead, json_head
 from graphmem.mapping import to_record
 from graphmem.reading import SIZE_LIMIT
@@ -54,20 +54,27 @@ class JsonlImporter(Importer):
         """The records and findings of a JSON text, in bounded memory."""
         findings: list[Finding] = []
         label = source.label
-        for value, place in JsonLines(stream, source, findings).values():
+        lines = JsonLines(stream, source, findings)
+        for value, place in lines.values():
             record = to_record(value, place, label, findings)
+            if record is None:
+                lines.rejected.append(Rejected(place, lines.raw()))
             if findings:
                 yield from findings
                 findings.clear()
+                yield from lines.rejected
+                lines.rejected.clear()
             if record is not None:
                 yield record
         yield from findings
+        yield from lines.rejected
 
 
 class JsonLines:
     """The JSON values of one stream that should be records.
 
-    `findings` receives what is wrong before the next value is yielded.
+    `findings` receives what is wrong before the next value is yielded, and `rejected` the text of what
+    that made useless.
     """
 
     def __init__(self, stream: BinaryIO, source: Source, findings: list[Finding]) -> None:
@@ -76,6 +83,13 @@ class JsonLines:
         self._findings = findings
         self._scanner = Scanner()
         self._in_conflict = False
+        self.rejected: list[Rejected] = []
+        self._line = ""
+        self._document: Document | None = None
+
+    def raw(self) -> str:
+        """The text of the value that was yielded last."""
+        return self._line.rstrip("\r\n") if self._document is None else self._document.raw()
 
     def values(self) -> Iterator[Valued]:
         """Every value with its place. Ordinary lines are decoded and scanned once, here."""
@@ -86,7 +100,7 @@ class JsonLines:
             number, offset, line = number + 1, offset + len(line), readline(SIZE_LIMIT)
         if _breaks_off(line):
             window = Window(line.decode("utf-8", "surrogateescape"), number, offset, self._stream)
-            yield from Document(window, self._scanner, self._source, self._findings).values()
+            yield from self._values_in(window)
             return
         while line:
             try:
@@ -96,6 +110,7 @@ class JsonLines:
             except (ValueError, StopIteration, RecursionError):
                 plain = False
             if plain and not self._in_conflict:
+                self._line = text
                 yield value, Place(number, 1, offset)
             elif len(line) < SIZE_LIMIT or line.endswith(b"\n"):
                 yield from self._careful(line, Place(number, 1, offset))
@@ -114,7 +129,14 @@ class JsonLines:
         elif not self._in_conflict and not line.isspace():
             text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
             window = Window(text, place.line, place.offset)
-            yield from Document(window, self._scanner, self._source, self._findings, True).values()
+            yield from self._values_in(window, one_line=True)
+
+    def _values_in(self, window: Window, *, one_line: bool = False) -> Iterator[Valued]:
+        self._document = Document(
+            window, self._scanner, self._source, self._findings, self.rejected, one_line
+        )
+        yield from self._document.values()
+        self._document = None
 
     def _conflict(self, line: bytes, place: Place) -> None:
         """Note where a conflict starts and ends; each is reported once, at its first marker."""

@@ -5,16 +5,17 @@ The grammar, and what it does not match, is described in `docs/markdown.md`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 from graphmem.findings import Finding, finding
-from graphmem.formats import Importer, Item, Source
+from graphmem.formats import Importer, Item, Rejected, Source
 from graphmem.mapping import to_record
 from graphmem.names import exact
 from graphmem.reading import SIZE_LIMIT
-from graphmem.records import FORMAT_VERSION, ManifestRecord, Place
+from graphmem.records import FORMAT_VERSION, UNKNOWN_KIND, ManifestRecord, Place
 
 from ._exported_note import (
     Exported,
@@ -63,7 +64,7 @@ class MarkdownImporter(Importer):
 
     def read(self, stream: BinaryIO, source: Source) -> Iterator[Item]:
         """The records of one note: its entity, then memories and relations in their order."""
-        note = read_note(stream, source.label, SIZE_LIMIT)
+        note = read_note(stream, source, SIZE_LIMIT)
         if isinstance(note, Finding):
             yield note
             return
@@ -164,7 +165,9 @@ class _Note:
             place = self.note.place(0)
             yield ManifestRecord(FORMAT_VERSION, tool=tool if isinstance(tool, str) else None, place=place)
         record = self._entity_record()
-        self.subject = {key: record[key] for key in ("name", "kind") if record.get(key) is not None}
+        self.subject = {"name": record["name"]}
+        if self.exported is not None or record.get("kind") is not None:
+            self.subject["kind"] = record.get("kind") or UNKNOWN_KIND
         self.own_names = {exact(one) for one in (name, *record.get("aliases", []), *self.vault.aliases())}
         yield from self._made(record, self.note.place(0))
         for block in self.body.blocks:
@@ -319,3 +322,5 @@ class _Note:
         yield from findings
         if made is not None:
             yield made
+        else:
+            yield Rejected(place, json.dumps(record, ensure_ascii=False))

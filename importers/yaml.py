@@ -16,11 +16,12 @@ refused. Control characters come through, with a warning. A file with conflict m
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from graphmem.findings import Finding, finding
-from graphmem.formats import Importer, Item, Source
+from graphmem.formats import Importer, Item, Rejected, Source
 from graphmem.mapping import to_record
 from graphmem.records import Place
 
@@ -46,6 +47,7 @@ class YamlImporter(Importer):
         from ._yaml_text import YamlText
 
         findings: list[Finding] = []
+        rejected: list[Rejected] = []
         copy, conflicts = spooled(stream)
         with copy:
             if conflicts:
@@ -58,14 +60,22 @@ class YamlImporter(Importer):
                     message = "a document of more than 32 MiB"
                     yield finding("record-too-large", message, file=source.label, place=place)
                     continue
-                for value, place in YamlText(piece, source, findings).records():
+                for value, place in YamlText(piece, source, findings, rejected).records():
                     record = to_record(value, place, source.label, findings)
-                    yield from findings
-                    findings.clear()
+                    if record is None:
+                        rejected.append(Rejected(place, json.dumps(value, ensure_ascii=False)))
+                    yield from self._problems(findings, rejected)
                     if record is not None:
                         yield record
-                yield from findings
-                findings.clear()
+                yield from self._problems(findings, rejected)
+
+    @staticmethod
+    def _problems(findings: list[Finding], rejected: list[Rejected]) -> Iterator[Item]:
+        """What is wrong, then the text of what that made useless; both lists are empty afterwards."""
+        yield from findings
+        yield from rejected
+        findings.clear()
+        rejected.clear()
 
     def _conflict(self, place: Place, line: bytes, source: Source) -> Finding:
         message = "an unresolved conflict; nothing of this file was read"

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Done, Run
 from hypothesis import HealthCheck, settings
+
+from graphmem.cli import main
 
 sys.path.insert(0, str(Path(__file__).parent / "embed"))
 
@@ -45,3 +48,30 @@ def write_records(path: Path, records: Iterable[Any]) -> Path:
     """Writes records as JSON lines; the path."""
     path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without any settings, in an empty project folder; embeddings are off."""
+    for name in [name for name in os.environ if name.startswith(("GRAPHMEM_", "_GMEM"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # which would hide what happens at the last flush
+    monkeypatch.setenv("GRAPHMEM_EMBEDDINGS", "off")
+    made = tmp_path / "user"
+    made.mkdir()
+    monkeypatch.setenv("HOME", str(made))
+    monkeypatch.setenv("USERPROFILE", str(made))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return made
+
+
+@pytest.fixture
+def run(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process."""
+
+    def runner(*args: str | Path) -> Done:
+        status = main([str(arg) for arg in args])
+        return Done(status, *capsys.readouterr())
+
+    return runner

@@ -1,9 +1,9 @@
-"""Terminal sessions that are run: the `console` blocks of README.md and docs/, and tests/transcripts/.
+"""Terminal sessions that are run: the `console` blocks of README.md, docs/ and tests/transcripts/.
 
-A line `$ command` is run by sh, in a folder of its own for each page, with `fixtures/` in it and without
-embeddings; the lines below it are what it prints, stderr first. `...` stands for anything on its line, and
-alone on a line for any lines. An exit status other than 0 is written `[1]` on the last line. A session
-goes on over the blocks of a page. `pytest tests/test_transcripts.py --update` rewrites what is expected.
+A line `$ command`, with further lines `> …`, is run by sh without embeddings, in a folder of its own for
+each page with `fixtures/` in it; a session goes on over the blocks of a page. The lines below a command are
+what it prints, stderr first. `...` stands for anything on its line, and alone on a line for any lines. An
+exit status other than 0 is written `[1]` on the last line. `--update` rewrites what is expected.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(
+PAGES = [
     page
-    for page in (
-        ROOT / "README.md",
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "tests/transcripts").glob("*.txt"),
-    )
-    if page.suffix == ".txt" or "```console" in page.read_text(encoding="utf-8")
-)
+    for page in (ROOT / "README.md", *sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("tests/transcripts/*.md")]))
+    if "```console" in page.read_text(encoding="utf-8")
+]
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 MARK = "--- end of command, status "
 VOLATILE = (
     (re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"), "..."),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "..."),
     (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "..."),
+    (re.compile(f"{datetime.now(UTC):%Y-%m-%d}"), "..."),
     (re.compile(r"\b\d+(\.\d+)?( ?m?s\b| seconds?\b)"), "..."),
     (re.compile(r"\b\d[\d,]* records?/s"), "... records/s"),
 )
@@ -42,27 +41,30 @@ pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no 
 
 
 class Step(NamedTuple):
-    command: str
+    typed: str
+    """The command as it stands, further lines with the prompt `> `."""
     expected: str
+
+    @property
+    def command(self) -> str:
+        return self.typed.replace("\n> ", "\n")
 
 
 def steps_of(text: str) -> list[Step]:
     """The commands of a session and what each is expected to print."""
     steps = []
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        lines = part.split("\n")
-        length = next(i for i, line in enumerate(lines, 1) if not line.endswith("\\"))
-        steps.append(Step("\n".join(lines[:length]), "\n".join(lines[length:]).rstrip("\n")))
+        typed, *further = re.split(r"\n(?!> )", part, maxsplit=1)
+        steps.append(Step(typed, "".join(further).rstrip("\n")))
     return steps
 
 
 def run(commands: list[str], folder: Path) -> list[str]:
     """What each command prints, with its exit status if that is not 0."""
     shutil.copytree(ROOT / "fixtures", folder / "fixtures")
-    (folder / "home").mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHMEM_")}
     scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    home = str(folder / "home")
+    home = str(folder)
     environ = kept | {"PATH": scripts, "HOME": home, "USERPROFILE": home, "PYTHONUTF8": "1", "TZ": "UTC",
                       "COLUMNS": "100", "GRAPHMEM_EMBEDDINGS": "off"}  # fmt: skip
     script = "".join(f"{command}\nprintf '\\n{MARK}%s\\n' $?\n" for command in commands)
@@ -87,10 +89,10 @@ def fits(expected: str, actual: str) -> bool:
 def updated(step: Step, actual: str) -> str:
     """The step as it should be written: as it is where it fits, else with what differs by run left open."""
     if fits(step.expected, actual):
-        return f"$ {step.command}\n{step.expected}".rstrip("\n")
+        return f"$ {step.typed}\n{step.expected}".rstrip("\n")
     for volatile, instead in VOLATILE:
         actual = volatile.sub(instead, actual)
-    return f"$ {step.command}\n{actual}".rstrip("\n")
+    return f"$ {step.typed}\n{actual}".rstrip("\n")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -98,9 +100,9 @@ def test_a_session_prints_what_its_page_says(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     text = page.read_text(encoding="utf-8")
-    blocks = [text] if page.suffix == ".txt" else BLOCK.findall(text)
+    blocks = BLOCK.findall(text)
     steps = [step for block in blocks for step in steps_of(block)]
-    told = run([step.command for step in steps], tmp_path)
+    told = run([step.command for step in steps], tmp_path.resolve())
     assert len(told) == len(steps)
 
     if request.config.getoption("--update"):

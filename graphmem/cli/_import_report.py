@@ -49,7 +49,7 @@ def _lines(report: ImportReport, store: str) -> Iterator[str]:
         yield f"{_number(report.kept_archived, 'record')} of archived things, which stay archived"
     if report.no_longer_in_source:
         said = _number(report.no_longer_in_source, "thing")
-        yield f"{said} no longer said by their source and kept: importing again never removes"
+        yield f"{said} that a source said before and no longer says: kept, since import never removes"
     left_out = report.ignored_files + report.other_files
     if left_out:
         yield f"{_number(left_out, 'file')} left out: ignored, or of no format that is read"

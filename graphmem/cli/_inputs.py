@@ -42,7 +42,8 @@ def input_options(function: _Function) -> _Function:
             help="The encoding of the inputs where they do not show it; UTF-8 unless given.",
         ),
         click.option(
-            "--from", "from_", metavar="FORMAT", help="Read every input as this format: jsonl, yaml, markdown."
+            "--from", "from_", metavar="FORMAT",
+            help="Read every input as this format: jsonl, yaml, markdown.",
         ),
     ):  # fmt: skip
         function = option(function)

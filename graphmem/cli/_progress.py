@@ -51,7 +51,12 @@ class Bar:
 
             self._stage = stage
             self._bar = tqdm(
-                total=of, desc=_WORDS[stage], unit=_UNITS[stage], file=sys.stderr, leave=False, mininterval=0.2
+                total=of,
+                desc=_WORDS[stage],
+                unit=_UNITS[stage],
+                file=sys.stderr,
+                leave=False,
+                mininterval=0.2,
             )
         self._bar.update(done - self._bar.n)
 

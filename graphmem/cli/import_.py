@@ -37,32 +37,50 @@ if TYPE_CHECKING:
 @click.option("--detect", is_flag=True, help="Only say of each input which format it is, and why.")
 @click.option("--scope", metavar="SCOPE", help="The scope of records that name none.")
 @click.option(
-    "--map-scope", metavar="OLD=NEW", multiple=True,
+    "--map-scope",
+    metavar="OLD=NEW",
+    multiple=True,
     help="Store what the inputs say of OLD, or of paths below it, under NEW; may be repeated.",
 )
 @click.option("--dry-run", is_flag=True, help="Report what would happen; nothing is encoded or stored.")
 @click.option("--strict", is_flag=True, help="Store nothing at all if there is any error.")
 @click.option("--atomic", is_flag=True, help="Store everything as one batch or nothing.")
 @click.option(
-    "--batch-size", type=click.IntRange(min=1), default=DEFAULT_BATCH_SIZE, show_default=True, metavar="N",
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=DEFAULT_BATCH_SIZE,
+    show_default=True,
+    metavar="N",
     help="Records in a batch, which is stored whole or not at all.",
 )
 @click.option(
-    "--on-conflict", type=click.Choice(["merge", "newer", "overwrite", "skip", "error"]), default="merge",
-    show_default=True, help="When a record differs from what is stored.",
+    "--on-conflict",
+    type=click.Choice(["merge", "newer", "overwrite", "skip", "error"]),
+    default="merge",
+    show_default=True,
+    help="When a record differs from what is stored.",
 )
 @click.option(
-    "--on-ambiguous", type=click.Choice(["error", "newest"]), default="error", show_default=True,
+    "--on-ambiguous",
+    type=click.Choice(["error", "newest"]),
+    default="error",
+    show_default=True,
     help="When a name could be several entities: reject the record, or take the newest.",
 )
 @click.option("--fold-case", is_flag=True, help="Merge entities whose names differ only by case.")
 @click.option("--restore-archived", is_flag=True, help="Bring back archived things that the inputs say.")
 @click.option(
-    "--rejects", "rejects_file", type=click.Path(path_type=Path), metavar="FILE",
+    "--rejects",
+    "rejects_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write rejected records there, to be repaired and imported again.",
 )
 @click.option(
-    "--report", "report_file", type=click.Path(path_type=Path), metavar="FILE",
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write the report there as JSON.",
 )
 @click.option("--no-embeddings", is_flag=True, help="Store without vectors; 'gmem reembed' adds them later.")

@@ -28,9 +28,14 @@ from graphmem.validate import validate as check_files
 @click.option("--scope", metavar="SCOPE", help="The scope of records that name none.")
 @click.option("--against", is_flag=True, help="Check what would become of the records in the store.")
 @click.option("--store", "of_store", is_flag=True, help="Check the store itself, and no files.")
-@click.option("--format", "style", type=click.Choice(STYLES), help="How to print the findings.  [default: text]")
 @click.option(
-    "--output", "target", type=click.Path(path_type=Path), metavar="FILE",
+    "--format", "style", type=click.Choice(STYLES), help="How to print the findings.  [default: text]"
+)
+@click.option(
+    "--output",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write the findings there and not to stdout.",
 )
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
@@ -79,7 +84,9 @@ def _rendered(report: ImportReport, style: str, fail_on: Severity) -> str:
     if style == "json":
         shape = report.as_dict()
         kept = ("counts", "stubs", "findings", "findings_left_out", "findings_by_rule")
-        return to_json({name: shape[name] for name in kept} | counts(report.findings) | {"files": files}) + "\n"
+        return (
+            to_json({name: shape[name] for name in kept} | counts(report.findings) | {"files": files}) + "\n"
+        )
     if report.findings.left_out:
         note(f"note: {report.findings.left_out:,} more findings were counted and are not listed")
     return render(style, report.findings, files=files, fail_on=fail_on)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from graphmem.embed import Encoder
 from graphmem.findings import Finding, finding
@@ -89,12 +89,12 @@ def natural_key(record: Record) -> bytes:
     """The natural key as written, by which records of a run are compared before names are resolved."""
     if isinstance(record, EntityRecord):
         return canonical_json([record.scope, record.name, kind_key(record.kind)]).encode()
-    said: list[Any]
     if isinstance(record, MemoryRecord):
-        said = [record.content, record.about, record.scopes]
-    else:
-        said = [record.scope, record.subject, predicate_key(record.predicate), record.object, record.valid_at]
-    return blake2b(canonical_json(said).encode(), digest_size=16).digest()
+        said = canonical_json([record.content, record.about, record.scopes])
+        return blake2b(said.encode(), digest_size=16).digest()
+    return canonical_json(
+        [record.scope, record.subject, predicate_key(record.predicate), record.object, record.valid_at]
+    ).encode()
 
 
 class BatchContext:
@@ -169,11 +169,11 @@ class BatchContext:
 
     # ---- contributions ----------------------------------------------------------------------------
 
-    def contribute(self, kind: int, item: int, record: Record) -> None:
-        """Keeps where a new item of one ordinary record was taken from."""
+    def contribute(self, kind: int, item: int, record: Record, said: str | None) -> None:
+        """Keeps where a new item of one record was taken from; `said` where the item's fields differ."""
         source = self.run.inputs[record.input]
         self.writer.add_contribution(
-            source.origin, record.digest, kind, item, record.place[0], self.run.clock, None
+            source.origin, record.digest, kind, item, record.place[0], self.run.clock, said
         )
         if source.reread:
             self._seen.append((source.origin, record.digest))

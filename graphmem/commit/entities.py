@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from graphmem import lexical
-from graphmem.commit.context import BatchContext, Refused, natural_key
-from graphmem.commit.merge import Merger
+from graphmem.commit.context import BatchContext, Refused
+from graphmem.commit.merge import Merger, said_of_record
 from graphmem.commit.references import Identity, References
 from graphmem.commit.states import settle_state
 from graphmem.names import kind_key
+from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE, EntityRecord
 from graphmem.store.write import ENTITY, Row, encoded, json_or_none
-from graphmem.ulid import mint
 
 
 class Entities:
@@ -76,16 +76,17 @@ class Entities:
             self._insert(row, identity)
             self._context.count_made(ENTITY, len(accepted))
         else:
-            changed = self._alias_ids(pk, row["id"], accepted) or changed
+            changed = self._alias_ids(pk, identity, row["id"], accepted) or changed
             if changed:
                 self._change(pk, row, old or row)
-            if old is not None and old["stub"] and not row["stub"] and old["batch"] in self._run.batches:
+            declared = any(one.stored for one in merged.taken)
+            if old is not None and old["stub"] and not declared and old["batch"] in self._run.batches:
                 self._context.count_made(ENTITY, len(accepted))
             else:
                 self._context.touch(ENTITY, pk, len(accepted), changed=changed)
         self._merger.write(ENTITY, pk, merged)
         if old is None:
-            self._alias_ids(pk, row["id"], accepted)
+            self._alias_ids(pk, identity, row["id"], accepted)
         self._after(pk, identity, accepted, merged.ties)
 
     def _after(self, pk: int, identity: Identity, accepted: list[EntityRecord], ties: list[str]) -> None:
@@ -106,33 +107,21 @@ class Entities:
         if id_ is None:
             return True
         owner = self._writer.by_id(ENTITY, id_)
-        if owner is None and id_ in self._rivals:
-            winner = self._tables.declared_id(id_)
-            fits = winner == identity or natural_key(record) == self._rivals[id_][0]
-        else:
-            fits = owner is None or owner == pk
+        fits = self._references.owns(identity, id_) if owner is None else owner == pk
         if not fits:
             why = Refused("id-conflict", f"the id '{id_}' belongs to another entity than '{record.name}'")
             self._context.refuse(ENTITY, record, why)
         return fits
 
     def _new_id(self, identity: Identity, group: list[EntityRecord]) -> str:
-        if self._with_ids:
-            given = [one.id for one in group if one.id is not None]
-            declared = self._tables.declared(*identity)
-            if declared is not None and declared[1] is not None:
-                given.append(declared[1])
-            free = [id_ for id_ in given if self._writer.by_id(ENTITY, id_) is None]
-            if free:
-                return min(free)
-        return mint(self._run.clock, "entity", *identity)
+        return self._references.new_id(identity, [one.id for one in group if one.id is not None])
 
-    def _alias_ids(self, pk: int, id_: str, accepted: list[EntityRecord]) -> bool:
+    def _alias_ids(self, pk: int, identity: Identity, id_: str, accepted: list[EntityRecord]) -> bool:
         """Keeps further ids as aliases; whether there were new ones."""
         given = {alias for one in accepted for alias in (*one.id_aliases, one.id) if alias not in (None, id_)}
         new = False
         for alias in sorted(filter(None, given)):
-            if self._writer.by_id(ENTITY, alias) is None:
+            if self._references.owns(identity, alias) and self._writer.by_id(ENTITY, alias) is None:
                 self._writer.add_id_alias(ENTITY, alias, pk)
                 new = True
         return new
@@ -146,8 +135,7 @@ class Entities:
         fitting = [kind for kind in given if kind is not None and kind_key(kind) == identity[2]]
         if fitting:
             return max(fitting)
-        declared = self._tables.declared(*identity)
-        return (declared[0] if declared else None) or identity[2]
+        return self._tables.spelled(*identity) or identity[2]
 
     def _make(self, identity: Identity, one: EntityRecord) -> None:
         """A new entity of one ordinary record: the common case, kept short."""
@@ -168,9 +156,12 @@ class Entities:
             writer.add_name(pk, alias, alias=True)
         self._context.want_vector(ENTITY, pk, lexical.entity_text(name, kind, one.description), new=True)
         self._references.learn(pk, identity, row[1])
-        if one.id_aliases:
-            self._alias_ids(pk, row[1], [one])
-        self._context.contribute(ENTITY, pk, one)
+        if self._with_ids:
+            self._alias_ids(pk, identity, row[1], [one])
+        # The kind may come from elsewhere, and a stated time that is the run's own does not show as stated.
+        unlike = kind != one.kind or self._run.clock in (one.created_at, one.updated_at)
+        said = canonical_json(said_of_record(one, {})) if unlike else None
+        self._context.contribute(ENTITY, pk, one, said)
         self._context.count_made(ENTITY, 1)
         self._made.append((pk, identity, one))
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 from graphmem import lexical
 from graphmem.commit.context import MEMORY_SCOPES, BatchContext, Refused, natural_key
-from graphmem.commit.merge import Merger
+from graphmem.commit.merge import Merger, said_of_record
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
+from graphmem.prepare import canonical_json
 from graphmem.records import MemoryRecord, Ref
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, Row, encoded, json_or_none
 from graphmem.ulid import from_seed, seed
@@ -43,11 +45,13 @@ class Memories:
         self._context = context
         self._run = context.run
         self._writer = context.writer
+        self._tables = context.tables
         self._references = references
         self._merger = merger
         self._with_ids = context.run.has_ids[MEMORY]
-        self._allowed = {
-            id_: _common_scopes(keys) for id_, keys in context.run.rivals.get(MEMORY_SCOPES, {}).items()
+        self._scope_sets: dict[str, list[set[str]]] = {
+            id_: [set(json.loads(key)) for key in keys]
+            for id_, keys in context.run.rivals.get(MEMORY_SCOPES, {}).items()
         }
 
     def store(self, records: list[MemoryRecord]) -> None:
@@ -97,28 +101,31 @@ class Memories:
         if record.id is not None:
             return self._by_id(record.id, record)
         if self._run.had_memories:
-            for pk, batch in self._writer.memories_by_key(linked.key):
-                if batch not in self._run.batches:
+            found = self._writer.memories_by_key(linked.key)
+            if found or self._tables.rekeyed:
+                pk = self._tables.memory_by_key(linked.key, found, self._run.batches)
+                if pk is not None:
                     return pk
         if self._with_ids:
-            ids = self._context.tables.ids_by_key(MEMORY, natural_key(record))
-            if ids:
-                return self._by_id(ids[0], record)
+            for id_ in self._tables.ids_by_key(MEMORY, natural_key(record)):
+                with suppress(Refused):
+                    return self._by_id(id_, record)
         minted = self._minted(linked)
         made = self._writer.by_id(MEMORY, minted) if self._run.later else None
         return minted if made is None else made
 
     def _by_id(self, id_: str, record: MemoryRecord) -> Target:
         stored = self._writer.by_id(MEMORY, id_)
+        given = self._scope_sets.get(id_)
         if stored is None:
-            allowed = self._allowed.get(id_)
-            if allowed is not None and not allowed & set(record.scopes):
-                raise Refused("id-scope-conflict", f"the id '{id_}' is that of a memory of other scopes")
-            return id_
-        scopes = set(self._writer.scopes.set_names(self._writer.row(MEMORY, stored)["scope_set"]))
-        if not scopes & (self._allowed.get(id_, set()) | set(record.scopes)):
+            if given is None:
+                return id_
+            start = given[0]
+        else:
+            start = set(self._writer.scopes.set_names(self._writer.row(MEMORY, stored)["scope_set"]))
+        if not _joined(start, given or [set(record.scopes)]) & set(record.scopes):
             raise Refused("id-scope-conflict", f"the id '{id_}' is that of a memory of other scopes")
-        return stored
+        return id_ if stored is None else stored
 
     def _minted(self, linked: _Linked) -> str:
         return from_seed(self._run.clock, linked.key)
@@ -148,13 +155,19 @@ class Memories:
             writer.add_tag(pk, tag)
         if self._context.encoder is not None:
             self._context.want_vector(MEMORY, pk, lexical.memory_text(one.content, one.title, names), new=True)
-        self._context.contribute(MEMORY, pk, one)
+        said = None
+        if self._run.clock in (one.created_at, one.updated_at):
+            said = canonical_json(said_of_record(one, self._links(linked)))
+        self._context.contribute(MEMORY, pk, one, said)
         self._context.count_made(MEMORY, 1)
 
     # ---- merging ----------------------------------------------------------------------------------
 
     def _ids(self, pks: Iterable[int]) -> list[str]:
         return sorted(self._references.entity_id(pk) for pk in pks)
+
+    def _links(self, linked: _Linked) -> dict[str, list[str]]:
+        return {"about": self._ids(linked.about), "mentions": self._ids(linked.mentions)}
 
     def _pks(self, ids: Iterable[str]) -> list[int]:
         found = (self._writer.by_id(ENTITY, id_) for id_ in ids)
@@ -179,11 +192,7 @@ class Memories:
     def _merge(self, pk: int | None, group: list[_Linked], target: str = "") -> None:
         old = None if pk is None else self._old(pk)
         base = old or self._blank(target, group[0])
-        said = [
-            (one.record, {"about": self._ids(one.about), "mentions": self._ids(one.mentions)})
-            for one in group
-        ]
-        merged = self._merger.merge(MEMORY, base, old, said)
+        merged = self._merger.merge(MEMORY, base, old, [(one.record, self._links(one)) for one in group])
         if not merged.accepted:
             return
         row = merged.row
@@ -232,6 +241,8 @@ class Memories:
     def _change(self, pk: int, row: Row, old: Row, about: list[int], mentions: list[int]) -> None:
         writer = self._writer
         writer.keep_version(MEMORY, pk)
+        if row["key"] != old["key"] and old["batch"] not in self._run.batches:
+            self._tables.keep_key(pk, old["key"])
         writer.update(MEMORY, row, self._text(row, about))
         writer.clear_links(pk)
         self._write_links(pk, row, about, mentions)
@@ -240,20 +251,11 @@ class Memories:
             self._context.want_vector(MEMORY, pk, said, new=False)
 
 
-def _common_scopes(keys: list[bytes]) -> set[str]:
-    """Of the sets of scopes that records give one id, the scopes joined to the first set by overlap."""
-    sets: list[set[str]] = [set(_loaded(key)) for key in keys]
-    common = set(sets[0])
-    grown = True
-    while grown:
-        grown = False
-        for one in sets:
-            if one & common and not one <= common:
-                common |= one
-                grown = True
-    return common
-
-
-def _loaded(key: bytes) -> list[str]:
-    loaded: Any = json.loads(key)
-    return list(loaded)
+def _joined(start: set[str], sets: Iterable[set[str]]) -> set[str]:
+    """The scopes of a memory after all sets of scopes that overlap with it, one by one or through another."""
+    joined = set(start)
+    waiting = list(sets)
+    while touching := [one for one in waiting if one & joined]:
+        joined.update(*touching)
+        waiting = [one for one in waiting if not one & joined]
+    return joined

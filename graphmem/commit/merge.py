@@ -52,7 +52,8 @@ def said_of_record(record: Record, links: Mapping[str, list[str]]) -> Said:
         }  # fmt: skip
     said["properties"] = record.properties
     said["created_at"] = record.created_at
-    said["updated_at"] = record.updated_at
+    if record.updated_at != record.created_at:
+        said["updated_at"] = record.updated_at
     return _stated(said)
 
 
@@ -110,7 +111,7 @@ class Merger:
         taken = list(held)
         known = {(one.origin, one.digest) for one in held}
         for record, links in group:
-            new = self._taken(kind, record, links, known)
+            new = self._taken(kind, record, links, known, standing=standing)
             if standing and old is not None:
                 try:
                     new = self._allowed(kind, base, old, held, new, record)
@@ -132,11 +133,15 @@ class Merger:
     def write(self, kind: int, item: int, merged: Merged) -> None:
         """Writes the contributions.
 
-        While all contributions of an item have one digest, what they said is the item's own fields.
+        While all contributions of an item have one digest, what they said is the item's own fields, unless
+        these say more: a kind that came from elsewhere, the age of a stub.
         """
         self._context.support(kind, item, merged.accepted)
         taken = [one for one in merged.taken if one.digest]
         single = len({one.digest for one in taken}) == 1 and not any(one.written for one in merged.taken)
+        if single:
+            first = min(one.taken_at for one in taken)
+            single = taken[0].said == said_of_fields(kind, merged.row, first)
         for one in taken:
             if not one.stored:
                 said = None if single else canonical_json(one.said)
@@ -166,15 +171,16 @@ class Merger:
         ]  # fmt: skip
 
     def _taken(
-        self, kind: int, record: Record, links: Mapping[str, list[str]], known: set[tuple[int, bytes]]
-    ) -> list[Taken]:
+        self, kind: int, record: Record, links: Mapping[str, list[str]], known: set[tuple[int, bytes]],
+        *, standing: bool,
+    ) -> list[Taken]:  # fmt: skip
         """The contributions a record brings: itself, or those a transport file says it had."""
         source = self._run.inputs[record.input]
         if source.transport and record.origins:
             claims = [self._claimed(kind, record, claim, links) for claim in record.origins]
             return [one for one in claims if (one.origin, one.digest) not in known]
         said = said_of_record(record, links)
-        if self._policy == "overwrite":
+        if standing and self._policy == "overwrite":
             said["updated_at"] = self._run.clock
         elif (source.origin, record.digest) in known:
             return []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from graphmem import lexical
 from graphmem.commit.context import BatchContext, Refused
 from graphmem.names import kind_key
+from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE, UNKNOWN_KIND, Record, Ref
 from graphmem.resolve import Resolution, Step, newest
 from graphmem.store.write import ENTITY
@@ -22,6 +25,7 @@ class References:
         self._run = context.run
         self._writer = context.writer
         self._tables = context.tables
+        self._rivals = context.run.rivals.get(ENTITY, {})
         self._met: dict[tuple[str, Ref], int | None | Refused] = {}
         self._identities: dict[int, Identity] = {}
         self._pks: dict[Identity, int] = {}
@@ -153,17 +157,32 @@ class References:
         found = self.find(identity)
         if found is not None:
             return found
-        declared = self._tables.declared(*identity)
-        if declared is not None:
-            return self._make_stub(identity, declared[0] or kind, declared[1])
-        return self._make_stub(identity, kind)
+        return self._make_stub(identity, self._tables.spelled(*identity) or kind)
 
-    def _make_stub(self, identity: Identity, kind: str | None, id_: str | None = None) -> int:
+    def owns(self, identity: Identity, id_: str) -> bool:
+        """Whether an id that no stored entity has falls to an identity, of all that the run gives it to."""
+        rivals = self._rivals.get(id_)
+        if rivals is None:
+            return True
+        return identity == self._tables.declared_id(id_) or rivals[0] == canonical_json(identity).encode()
+
+    def new_id(self, identity: Identity, given: Iterable[str] = ()) -> str:
+        """The id of a new entity: the smallest that the run gives it and nothing has, else a ULID."""
+        if self._run.has_ids[ENTITY]:
+            ids = {*given, *self._tables.entity_ids(*identity)}
+            free = [
+                id_ for id_ in ids if self.owns(identity, id_) and self._writer.by_id(ENTITY, id_) is None
+            ]
+            if free:
+                return min(free)
+        return mint(self._run.clock, "entity", *identity)
+
+    def _make_stub(self, identity: Identity, kind: str | None) -> int:
         scope, name, key = identity
         clock = self._run.clock
         pk = self._writer.next_pk(ENTITY)
         row = (
-            pk, id_ or mint(clock, "entity", scope, name, key), self._writer.scopes.pk(scope), name,
+            pk, self.new_id(identity), self._writer.scopes.pk(scope), name,
             kind if key else None, key, None, None, None, "active", None, 1, clock, clock, self._writer.batch,
         )  # fmt: skip
         self._writer.add(ENTITY, row, lexical.entity_row(name, (), None))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from graphmem import lexical
-from graphmem.commit.context import BatchContext, Refused, natural_key
-from graphmem.commit.merge import Merger
+from graphmem.commit.context import BatchContext, Refused
+from graphmem.commit.merge import Merger, said_of_record
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
 from graphmem.names import predicate_key
+from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE, Ref, RelationRecord
 from graphmem.store.write import RELATION, Row, encoded, json_or_none
 from graphmem.ulid import mint
@@ -68,7 +70,7 @@ class Relations:
         if found is not None:
             pk = self._writer.relation(key.subject, key.predicate, key.object, found, key.valid_at)
         if self._with_ids:
-            group = [one for one in group if self._id_fits(pk, one)]
+            group = [one for one in group if self._id_fits(key, pk, one)]
             if not group:
                 return
         scope = self._writer.scopes.pk(key.scope)
@@ -83,39 +85,57 @@ class Relations:
 
     # ---- ids --------------------------------------------------------------------------------------
 
-    def _id_fits(self, pk: int | None, record: RelationRecord) -> bool:
+    def _id_fits(self, key: _Key, pk: int | None, record: RelationRecord) -> bool:
         """Whether the record's id leads nowhere else; a record whose id does is rejected."""
         id_ = record.id
         if id_ is None:
             return True
         owner = self._writer.by_id(RELATION, id_)
-        if owner is None and id_ in self._rivals:
-            fits = natural_key(record) == self._rivals[id_][0]
-        else:
-            fits = owner is None or owner == pk
+        fits = self._owns(key, id_, record) if owner is None else owner == pk
         if not fits:
             why = Refused("id-conflict", f"the id '{id_}' belongs to another relation")
             self._context.refuse(RELATION, record, why)
         return fits
 
-    def _new_id(self, key: _Key, group: list[RelationRecord]) -> str:
-        if self._with_ids:
-            given = [one.id for one in group if one.id is not None]
-            given += self._context.tables.ids_by_key(RELATION, natural_key(group[0]))
-            free = [id_ for id_ in given if self._writer.by_id(RELATION, id_) is None]
-            if free:
-                return min(free)
+    def _owns(self, key: _Key, id_: str, record: RelationRecord) -> bool:
+        """Whether an id that no stored relation has falls to this one, of all that the run gives it to."""
+        for rival in self._rivals.get(id_, ()):
+            scope, subject, predicate, object_, valid_at = json.loads(rival)
+            try:
+                ends = (self._end(scope, Ref(*end), record) for end in (subject, object_))
+                return key == _Key(scope, next(ends), predicate, next(ends), valid_at)
+            except Refused:
+                continue
+        return True
+
+    def _minted(self, key: _Key) -> str:
         subject, object_ = self._references.identity(key.subject), self._references.identity(key.object)
         return mint(
             self._run.clock, "relation", key.scope, *subject, key.predicate, *object_, key.valid_at or ""
         )
 
-    def _alias_ids(self, pk: int, id_: str, accepted: list[RelationRecord]) -> bool:
+    def _new_id(self, key: _Key, group: list[RelationRecord]) -> str:
+        if self._with_ids:
+            free = [one.id for one in group if one.id and self._writer.by_id(RELATION, one.id) is None]
+            if free:
+                return min(free)
+        return self._minted(key)
+
+    def _settle_id(self, key: _Key, row: Row, accepted: list[RelationRecord]) -> None:
+        """Gives a relation that the run made the smallest of the ids that all its batches give it."""
+        pk, minted = row["pk"], self._minted(key)
+        given = {one.id for one in accepted if one.id and self._writer.by_id(RELATION, one.id) in (None, pk)}
+        best = min(given | {row["id"]} - {minted}, default=minted)
+        if best != row["id"]:
+            self._writer.replace_id(RELATION, pk, best, keep=row["id"] != minted)
+            row["id"] = best
+
+    def _alias_ids(self, key: _Key, pk: int, id_: str, accepted: list[RelationRecord]) -> bool:
         """Keeps further ids as aliases; whether there were new ones."""
         given = {alias for one in accepted for alias in (*one.id_aliases, one.id) if alias not in (None, id_)}
         new = False
         for alias in sorted(filter(None, given)):
-            if self._writer.by_id(RELATION, alias) is None:
+            if self._owns(key, alias, accepted[0]) and self._writer.by_id(RELATION, alias) is None:
                 self._writer.add_id_alias(RELATION, alias, pk)
                 new = True
         return new
@@ -144,8 +164,11 @@ class Relations:
             said = lexical.relation_text(one.fact, subject, one.predicate, object_)
             self._context.want_vector(RELATION, pk, said, new=True)
         if one.id_aliases:
-            self._alias_ids(pk, row[1], [one])
-        self._context.contribute(RELATION, pk, one)
+            self._alias_ids(key, pk, row[1], [one])
+        told = None
+        if self._run.clock in (one.created_at, one.updated_at):
+            told = canonical_json(said_of_record(one, {}))
+        self._context.contribute(RELATION, pk, one, told)
         self._context.count_made(RELATION, 1)
 
     def _blank(self, key: _Key, scope: int, group: list[RelationRecord]) -> Row:
@@ -176,9 +199,11 @@ class Relations:
             self._writer.add(RELATION, encoded(RELATION, row), text)
             self._context.count_made(RELATION, len(accepted))
             self._context.want_vector(RELATION, pk, said, new=True)
-            self._alias_ids(pk, row["id"], accepted)
+            self._alias_ids(key, pk, row["id"], accepted)
         else:
-            changed = self._alias_ids(pk, row["id"], accepted) or changed
+            if self._with_ids and old is not None and old["batch"] in self._run.batches:
+                self._settle_id(key, row, accepted)
+            changed = self._alias_ids(key, pk, row["id"], accepted) or changed
             if changed and old is not None:
                 self._writer.keep_version(RELATION, pk)
                 self._writer.update(RELATION, row, text)

@@ -30,11 +30,15 @@ _NUMBERS: Final = (
 )
 # Tables that name an item by kind and number, which no foreign key can check.
 _POINTERS: Final = ("contribution", "version", "id_alias", "chunk")
-_MISSING_ITEM: Final = "SELECT count(*) FROM {table} AS t WHERE t.kind = ? AND NOT EXISTS (SELECT 1 FROM {item} AS i WHERE i.pk = t.item)"
+_MISSING_ITEM: Final = """
+SELECT count(*) FROM {table} AS t
+WHERE t.kind = ? AND NOT EXISTS (SELECT 1 FROM {item} AS i WHERE i.pk = t.item)
+"""
 _ODD_KIND: Final = "SELECT count(*) FROM {table} WHERE kind NOT IN (0, 1, 2)"
 _FTS: Final = """
-SELECT (SELECT count(*) FROM {table} AS i WHERE NOT EXISTS (SELECT 1 FROM {table}_fts_docsize AS d WHERE d.id = i.pk)),
-  (SELECT count(*) FROM {table}_fts_docsize AS d WHERE NOT EXISTS (SELECT 1 FROM {table} AS i WHERE i.pk = d.id))
+SELECT
+  (SELECT count(*) FROM {table} WHERE pk NOT IN (SELECT id FROM {table}_fts_docsize)),
+  (SELECT count(*) FROM {table}_fts_docsize WHERE id NOT IN (SELECT pk FROM {table}))
 """
 _TAGS: Final = """
 SELECT count(*) FROM (
@@ -46,7 +50,7 @@ SELECT count(*) FROM (
   SELECT tag, memory FROM memory_tag
   EXCEPT SELECT value, m.pk FROM memory AS m, json_each(m.tags))
 """
-_BAD_JSON: Final = (
+_JSON: Final = (
     ("entity", "aliases"), ("entity", "properties"), ("memory", "tags"), ("memory", "properties"),
     ("relation", "properties"), ("contribution", "said"), ("version", "before"),
     ("batch", "inputs"), ("batch", "counts"), ("scope_set", "key"),
@@ -58,16 +62,22 @@ _MEMBERS: Final = """
 SELECT s.name FROM scope_member AS x JOIN scope AS s ON s.pk = x.scope WHERE x.scope_set = ? ORDER BY s.name
 """
 _ODD_VECTORS: Final = """
-SELECT count(*) FROM vector AS v JOIN encoder AS e ON e.pk = v.encoder WHERE length(v.vector) <> 4 * e.dimension
+SELECT count(*) FROM vector AS v JOIN encoder AS e ON e.pk = v.encoder
+WHERE length(v.vector) <> 4 * e.dimension
 """
+# Those of another encoder wait for the end of a `gmem reembed`.
 _UNUSED_VECTORS: Final = """
-SELECT count(*) FROM vector AS v WHERE NOT EXISTS (SELECT 1 FROM chunk AS c WHERE c.vector = v.pk)
+SELECT count(*) FROM vector AS v JOIN encoder AS e ON e.pk = v.encoder
+WHERE e.current = 1 AND NOT EXISTS (SELECT 1 FROM chunk AS c WHERE c.vector = v.pk)
 """
 _OUTDATED: Final = """
 SELECT count(*) FROM chunk AS c JOIN vector AS v ON v.pk = c.vector JOIN encoder AS e ON e.pk = v.encoder
 WHERE e.current = 0
 """
-_BARE_ITEMS: Final = "SELECT count(*) FROM {table} AS i WHERE NOT EXISTS (SELECT 1 FROM chunk AS c WHERE c.item = i.pk AND c.kind = {kind})"
+_BARE_ITEMS: Final = """
+SELECT count(*) FROM {table} AS i
+WHERE NOT EXISTS (SELECT 1 FROM chunk AS c WHERE c.item = i.pk AND c.kind = {kind})
+"""
 
 
 @dataclass(slots=True)
@@ -109,11 +119,11 @@ class _Check:
         self._loaded = self._indexed and load_vectors(store.db)
 
     def findings(self) -> Iterator[Finding]:
-        """Everything that is wrong, in a fixed order; of a damaged file only the damage."""
-        damage = list(self._damage())
-        yield from damage
-        if damage:
-            return
+        """Everything that is wrong, in a fixed order; of a file that cannot be read only that."""
+        for unreadable in (list(self._damage()), list(self._json())):
+            yield from unreadable
+            if unreadable:
+                return
         yield from self._references()
         yield from self._values()
         yield from self._indexes()
@@ -152,11 +162,13 @@ class _Check:
 
     # ---- values ------------------------------------------------------------------------------------
 
-    def _values(self) -> Iterator[Finding]:
-        for table, column in _BAD_JSON:
+    def _json(self) -> Iterator[Finding]:
+        for table, column in _JSON:
             bad = self._count(f"SELECT count(*) FROM {table} WHERE NOT json_valid({column})")  # noqa: S608
             if bad:
                 yield self._found("store-value", f"{_rows(bad)} of '{table}' whose '{column}' is not JSON")
+
+    def _values(self) -> Iterator[Finding]:
         kinds = self._db.execute("SELECT DISTINCT kind, kind_key FROM entity").fetchall()
         for kind, key in sorted(kinds, key=repr):
             if kind_key(kind) != key:
@@ -175,8 +187,7 @@ class _Check:
         for table in TABLES:
             missing, stray = self._db.execute(_FTS.format(table=table)).fetchone()
             yield from self._out_of_step(f"the full text of '{table}'", missing, stray)
-        if not any(self._count(f"SELECT count(*) FROM memory WHERE NOT json_valid({c})") for c in ("tags",)):  # noqa: S608
-            yield from self._out_of_step("the table of tags", self._count(_TAGS), self._count(_STRAY_TAGS))
+        yield from self._out_of_step("the table of tags", self._count(_TAGS), self._count(_STRAY_TAGS))
 
     def _out_of_step(self, what: str, missing: int, stray: int) -> Iterator[Finding]:
         for count, how in ((missing, "missing"), (stray, "too many")):

@@ -13,6 +13,7 @@ from typing import Any, Final
 import apsw
 
 from graphmem.names import folded, name_keys, words
+from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE
 from graphmem.resolve import Candidate, Resolution, Step, resolve
 from graphmem.store.sets import Scopes
@@ -20,7 +21,7 @@ from graphmem.store.sets import Scopes
 _SCHEMA: Final = """
 PRAGMA temp.cache_size = -16384;
 CREATE TEMP TABLE run_decl (
-  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, id TEXT, weak INTEGER,
+  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, weak INTEGER,
   aliases TEXT, keyed INTEGER DEFAULT 0, final_name TEXT, final_kind TEXT, UNIQUE (scope, name, kind_key)
 );
 CREATE INDEX temp.run_final ON run_decl (scope, final_name) WHERE final_name NOTNULL;
@@ -33,7 +34,12 @@ CREATE TEMP TABLE run_weak (
 CREATE TEMP TABLE run_complete (
   scope TEXT, name TEXT, kind_key TEXT, entity INTEGER, PRIMARY KEY (scope, name, kind_key)
 ) WITHOUT ROWID;
-CREATE TEMP TABLE run_id (kind INTEGER, id TEXT, key BLOB, PRIMARY KEY (kind, id, key)) WITHOUT ROWID;
+CREATE TEMP TABLE run_id (
+  kind INTEGER, id TEXT, key BLOB, main INTEGER, PRIMARY KEY (kind, id, key)
+) WITHOUT ROWID;
+CREATE INDEX temp.run_id_key ON run_id (kind, key);
+CREATE TEMP TABLE run_was (memory INTEGER PRIMARY KEY, key BLOB);
+CREATE INDEX temp.run_was_key ON run_was (key);
 CREATE TEMP TABLE run_touch (
   kind INTEGER, item INTEGER, records INTEGER, changed INTEGER, PRIMARY KEY (kind, item)
 ) WITHOUT ROWID;
@@ -41,16 +47,19 @@ CREATE TEMP TABLE run_active (kind INTEGER, item INTEGER, PRIMARY KEY (kind, ite
 CREATE TEMP TABLE run_seen (origin INTEGER, digest BLOB, PRIMARY KEY (origin, digest)) WITHOUT ROWID;
 """
 _TABLES: Final = (
-    "run_decl", "run_key", "run_weak", "run_complete", "run_id", "run_touch", "run_active", "run_seen",
+    "run_decl", "run_key", "run_weak", "run_complete", "run_id", "run_was", "run_touch", "run_active",
+    "run_seen",
 )  # fmt: skip
 
 _DECLARE: Final = """
-INSERT INTO run_decl (scope, name, kind_key, kind, id, aliases, weak) VALUES (?, ?, ?, ?, ?, ?, 0)
-ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), id = min(ifnull(id, excluded.id),
-  ifnull(excluded.id, id)), weak = 0, keyed = 0, aliases = CASE
+INSERT INTO run_decl (scope, name, kind_key, kind, aliases, weak) VALUES (?, ?, ?, ?, ?, 0)
+ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), weak = 0, keyed = 0, aliases = CASE
     WHEN aliases IS NULL THEN excluded.aliases WHEN excluded.aliases IS NULL THEN aliases
     ELSE (SELECT json_group_array(value) FROM
       (SELECT value FROM json_each(aliases) UNION SELECT value FROM json_each(excluded.aliases))) END
+"""
+_CLAIM: Final = """
+INSERT INTO run_id VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET main = max(main, excluded.main)
 """
 _KEYS_AT_ONCE: Final = 20_000
 _KEY: Final = "INSERT OR IGNORE INTO run_key VALUES (?, ?, ?, ?)"
@@ -89,10 +98,17 @@ SELECT pk, kind_key FROM entity WHERE scope = ? AND name = ? AND (stub = 0 OR ba
 _RUN_KINDS: Final = "SELECT DISTINCT kind_key FROM run_decl WHERE scope = ? AND name = ? AND kind_key <> ''"
 _KINDLESS: Final = "SELECT scope, name FROM run_decl WHERE kind_key = ''"
 _DECLARED: Final = """
-SELECT kind, id, weak FROM run_decl
+SELECT kind FROM run_decl
 WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND ifnull(final_kind, kind_key) = ?3
 UNION ALL
-SELECT kind, id, weak FROM run_decl
+SELECT kind FROM run_decl
+WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
+"""
+_NATURAL: Final = """
+SELECT name, kind_key FROM run_decl
+WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND ifnull(final_kind, kind_key) = ?3
+UNION ALL
+SELECT name, kind_key FROM run_decl
 WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
 """
 _COMPLETABLE: Final = """
@@ -116,9 +132,9 @@ class RunTables:
         self.has_weak = False
         self.pending = 0
         """Declarations that no batch has stored yet."""
+        self.rekeyed = False
         self.archives = False
         """Whether a record of the run says of its item that it is archived."""
-        self._keyed = False
         self._unkeyed = False
         self._old_memories: bool | None = None
         for table in _TABLES:
@@ -127,11 +143,11 @@ class RunTables:
 
     # ---- filling, while the inputs are read -------------------------------------------------------
 
-    def declare(self, rows: Iterable[tuple[str, str, str, str | None, str | None, list[str]]]) -> None:
-        """Adds declarations: (scope, name, kind key, kind, id, aliases)."""
+    def declare(self, rows: Iterable[tuple[str, str, str, str | None, list[str]]]) -> None:
+        """Adds declarations: (scope, name, kind key, kind, aliases)."""
         given = [
-            (scope, name, key, kind, id_, json.dumps(aliases) if aliases else None)
-            for scope, name, key, kind, id_, aliases in rows
+            (scope, name, key, kind, json.dumps(aliases) if aliases else None)
+            for scope, name, key, kind, aliases in rows
         ]
         self._db.executemany(_DECLARE, given)
         self.pending += len(given)
@@ -155,14 +171,17 @@ class RunTables:
         """Adds references that give a kind: (scope, name, kind key, kind)."""
         self._db.executemany(_WEAK, rows)
 
-    def claim(self, rows: Iterable[tuple[int, str, bytes]]) -> None:
-        """Adds ids that records give: (kind number, id, digest of the natural key as written)."""
-        self._db.executemany("INSERT OR IGNORE INTO run_id VALUES (?, ?, ?)", rows)
+    def claim(self, rows: Iterable[tuple[int, str, bytes, bool]]) -> None:
+        """Adds ids that records give: (kind number, id, natural key as written, own id or further one)."""
+        self._db.executemany(_CLAIM, rows)
 
     # ---- settling: which kind a kindless record means, and which unknown entity is completed -------
 
-    def settle(self, *, fold_case: bool = False) -> None:
-        """Works out, for the store as it is now, what declarations mean; cheap when nothing changed since."""
+    def settle(self, *, fold_case: bool = False, stubs: bool = True) -> None:
+        """Works out, for the store as it is now, what declarations mean; cheap when nothing changed since.
+
+        `stubs` is whether references to nothing are going to become stubs.
+        """
         state = self._db.pragma("data_version")
         if state == self._settled_at:
             return
@@ -177,7 +196,7 @@ class RunTables:
         if fold_case:
             self._fold_case()
         self._settle_kinds()
-        self._settle_weak()
+        self._settle_weak(stubs=stubs)
 
     def unsettle(self) -> None:
         """Forgets what was settled, after a rollback."""
@@ -214,8 +233,8 @@ class RunTables:
         self.has_completions = True
         self._db.execute("INSERT OR IGNORE INTO run_complete VALUES (?, ?, ?, ?)", (scope, name, key, pk))
 
-    def _settle_weak(self) -> None:
-        """References with a kind that nothing answers to declare a stub of that kind."""
+    def _settle_weak(self, *, stubs: bool) -> None:
+        """References with a kind that nothing answers to declare a stub of that kind, or complete one."""
         db = self._db
         unmet: list[tuple[str, str, str, str]] = []
         for scope, name, key, kind in db.execute(
@@ -223,14 +242,18 @@ class RunTables:
         ).fetchall():
             if not self.resolve(scope, name, kind).candidates:
                 unmet.append((scope, name, key, kind))
-        for scope, name, key, kind in unmet:
+        for scope, name, key, kind in unmet if stubs else ():
             db.execute("INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)",
                        (scope, name, key, kind))  # fmt: skip
             self.has_weak = self._unkeyed = True
+        kinds: dict[tuple[str, str], set[str]] = {}
         for scope, name, key, _ in unmet:
+            kinds.setdefault((scope, name), set()).add(key)
+        for (scope, name), keys in kinds.items():
             held = self._store_kinds(scope, name)
-            if set(held) == {""} and [k for (k,) in db.execute(_RUN_KINDS, (scope, name))] == [key]:
-                self._complete(scope, name, key, held[""])
+            declared = {key for (key,) in db.execute(_RUN_KINDS, (scope, name))}
+            if set(held) == {""} and len(keys | declared) == 1:
+                self._complete(scope, name, keys.pop(), held[""])
 
     def _fold_case(self) -> None:
         """Declared names that differ only by case take one spelling: the store's, else the greatest."""
@@ -267,14 +290,10 @@ class RunTables:
             return name, key, False
         return row[0] or name, key if row[1] is None else row[1], row[1] == ""
 
-    def declared(self, scope: str, name: str, key: str) -> tuple[str | None, str | None, bool] | None:
-        """(kind as written, smallest id, weak) of a final name and kind in the run, or `None`."""
+    def spelled(self, scope: str, name: str, key: str) -> str | None:
+        """The kind as the run writes it of a final name and kind, or `None`."""
         found = self._db.execute(_DECLARED, (scope, name, key)).fetchall()
-        if not found:
-            return None
-        kinds = [kind for kind, _, _ in found if kind is not None]
-        ids = [id_ for _, id_, _ in found if id_ is not None]
-        return max(kinds, default=None), min(ids, default=None), all(weak for _, _, weak in found)
+        return max((kind for (kind,) in found if kind is not None), default=None)
 
     def declared_id(self, id_: str) -> tuple[str, str, str] | None:
         """(scope, final name, final kind key) of the entity that a record of the run gives this id."""
@@ -346,15 +365,38 @@ class RunTables:
 
     def ids_by_key(self, kind: int, key: bytes) -> list[str]:
         """The ids that records of the run give to a natural key as written, in order."""
-        if not self._keyed:
-            self._db.execute("CREATE INDEX temp.run_id_key ON run_id (kind, key)")
-            self._keyed = True
-        found = self._db.execute("SELECT id FROM run_id WHERE kind = ? AND key = ? ORDER BY id", (kind, key))
+        found = self._db.execute(
+            "SELECT id FROM run_id WHERE kind = ? AND key = ? AND main = 1 ORDER BY id", (kind, key)
+        )
         return [id_ for (id_,) in found]
+
+    def entity_ids(self, scope: str, name: str, key: str) -> list[str]:
+        """The ids that records of the run give to the entity of a final name and kind."""
+        found = self._db.execute(_NATURAL, (scope, name, key)).fetchall()
+        keys = (canonical_json([scope, name, kind]).encode() for name, kind in found)
+        return [id_ for key in keys for id_ in self.ids_by_key(0, key)]
 
     def has_ids(self, kind: int) -> bool:
         """Whether any record of the run of that kind gives an id."""
         return self._db.execute("SELECT 1 FROM run_id WHERE kind = ? LIMIT 1", (kind,)).get is not None
+
+    # ---- keys that memories had before the run ----------------------------------------------------
+
+    def keep_key(self, memory: int, key: bytes) -> None:
+        """Notes the natural key that a memory had when the run first changed it."""
+        self.rekeyed = True
+        self._db.execute("INSERT OR IGNORE INTO run_was VALUES (?, ?)", (memory, key))
+
+    def memory_by_key(self, key: bytes, found: list[tuple[int, int]], batches: set[int]) -> int | None:
+        """Of memories (pk, batch) that have a natural key now, and those that had it, the oldest from before."""
+        pks = [pk for pk, batch in found if batch not in batches]
+        if self.rekeyed:
+            changed = self._db.execute("SELECT memory, key FROM run_was WHERE key = ?", (key,)).fetchall()
+            pks = [pk for pk in pks if not self._was_rekeyed(pk)] + [pk for pk, _ in changed]
+        return min(pks, default=None)
+
+    def _was_rekeyed(self, memory: int) -> bool:
+        return self._db.execute("SELECT 1 FROM run_was WHERE memory = ?", (memory,)).get is not None
 
     # ---- keeping count ----------------------------------------------------------------------------
 

@@ -400,7 +400,8 @@ class Searcher:
     @cached_property
     def _seen(self) -> str:
         """The condition of a visible entity."""
-        return "i.state = 'active'" + ("" if self._scopes is None else f" AND {_IN_SCOPES}")
+        holds = "i.state = 'active'" if self.filters.state == "active" else "1"
+        return holds + ("" if self._scopes is None else f" AND {_IN_SCOPES}")
 
     # ---- elsewhere --------------------------------------------------------------------------------
 
@@ -438,7 +439,7 @@ class Searcher:
                 "content": content,
                 "title": title,
                 "memory_type": type_ or DEFAULT_MEMORY_TYPE,
-                "scopes": self._visible_names(scopes),
+                "scopes": self.visible_names(scopes),
                 "tags": _list(tags),
                 "about": about.get(pk, []),
                 "source": source if position is None else {"uri": source, "position": position},
@@ -448,7 +449,8 @@ class Searcher:
             }
         return found
 
-    def _visible_names(self, scope_set: int) -> list[str]:
+    def visible_names(self, scope_set: int) -> list[str]:
+        """The scopes of a set that the filters let through."""
         names = _list(self._db.execute("SELECT key FROM scope_set WHERE pk = ?", (scope_set,)).get)
         visible = self.filters.scopes
         return names if visible is None else [name for name in names if name in visible]

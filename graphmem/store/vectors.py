@@ -76,11 +76,25 @@ def use_encoder(db: apsw.Connection, name: str, revision: str, digest: str, dime
 
 def check_encoder(held: StoredEncoder, name: str, digest: str, dimension: int) -> None:
     """Raises `EncoderMismatch` unless the store's vectors are of this encoder."""
-    if (held.digest, held.dimension) != (digest, dimension):
+    if not fits(held, digest, dimension):
         raise EncoderMismatch(
             f"the store's vectors are of {held.name} ({held.digest[:12]}), not of {name} ({digest[:12]})",
             "run 'gmem reembed' to make them anew, or set GRAPHMEM_EMBEDDING_MODEL to the store's model",
         )
+
+
+def fits(held: StoredEncoder, digest: str, dimension: int) -> bool:
+    """Whether an encoder of these weights and this dimension is the one that made the vectors."""
+    return (held.digest, held.dimension) == (digest, dimension)
+
+
+def find_vector(db: apsw.Connection, encoder: int, digest: bytes) -> int | None:
+    """The vector of a text digest by an encoder."""
+    found: Any = db.execute(
+        "SELECT pk FROM vector WHERE text_digest = ? AND encoder = ? AND role = ?",
+        (digest, encoder, DOCUMENT),
+    ).get
+    return None if found is None else int(found)
 
 
 class VectorWriter:
@@ -93,11 +107,7 @@ class VectorWriter:
 
     def find(self, digest: bytes) -> int | None:
         """The vector of a text digest."""
-        found: int | None = self._db.execute(
-            "SELECT pk FROM vector WHERE text_digest = ? AND encoder = ? AND role = ?",
-            (digest, self._encoder.pk, DOCUMENT),
-        ).get
-        return found
+        return find_vector(self._db, self._encoder.pk, digest)
 
     def put(self, digest: bytes, vector: bytes) -> int:
         """Stores a vector; its number."""

@@ -285,6 +285,15 @@ class Writer:
         """Another id under which an item is found."""
         self._aliases.append((kind, id_, item))
 
+    def replace_id(self, kind: int, pk: int, id_: str, *, keep: bool) -> None:
+        """Gives an item that this run made another id; the one it had stays as an alias where it is kept."""
+        self.dirty = True
+        old = self._db.execute(f"SELECT id FROM {TABLES[kind]} WHERE pk = ?", (pk,)).get  # noqa: S608
+        self._db.execute("DELETE FROM id_alias WHERE kind = ? AND id = ?", (kind, id_))
+        self._db.execute(f"UPDATE {TABLES[kind]} SET id = ? WHERE pk = ?", (id_, pk))  # noqa: S608
+        if keep:
+            self.add_id_alias(kind, old, pk)
+
     def add_redirect(self, scope: int, name: str, kind: str | None, key: str, entity: int) -> None:
         """A former identity of an entity; nothing when it leads there already."""
         if self.entity(scope, name, key) is not None:

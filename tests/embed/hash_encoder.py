@@ -20,11 +20,15 @@ class HashEncoder:
     """Adds up one fixed direction for each word of a text, blind to case.
 
     `encoded` holds every text that was really encoded, in order. With `fails_at` = k the k-th of them,
-    counted from 1, raises `EncoderError`. A text of more than `capacity` words is cut.
+    counted from 1, raises `EncoderError`. A text of more than `capacity` words is cut. Vectors have
+    `dimension` numbers, at most 32.
     """
 
-    def __init__(self, *, name: str = "hash-words", capacity: int = 100, fails_at: int | None = None) -> None:
-        self.info = EncoderInfo(name, "", sha256(name.encode()).hexdigest(), DIMENSION)
+    def __init__(
+        self, *, name: str = "hash-words", capacity: int = 100, fails_at: int | None = None,
+        dimension: int = DIMENSION,
+    ) -> None:  # fmt: skip
+        self.info = EncoderInfo(name, "", sha256(name.encode()).hexdigest(), dimension)
         self.encoded: list[str] = []
         self.fails_at = fails_at
         self._capacity = capacity
@@ -42,9 +46,10 @@ class HashEncoder:
         self.encoded.append(text)
         if len(self.encoded) == self.fails_at:
             raise EncoderError(f"text {self.fails_at} cannot be encoded")
-        total = [0.0] * DIMENSION
+        dimension = self.info.dimension
+        total = [0.0] * dimension
         for word in _WORD.findall(text.casefold()) or [text]:
             digest = sha256(word.encode("utf-8", "surrogatepass")).digest()
-            total = [sum_ + byte - 127.5 for sum_, byte in zip(total, digest, strict=True)]
+            total = [sum_ + byte - 127.5 for sum_, byte in zip(total, digest[:dimension], strict=True)]
         length = math.sqrt(sum(value * value for value in total))
-        return struct.pack(f"<{DIMENSION}f", *(value / length for value in total))
+        return struct.pack(f"<{dimension}f", *(value / length for value in total))

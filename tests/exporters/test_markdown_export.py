@@ -61,7 +61,7 @@ def back(files: dict[str, str]) -> list[Mapping]:
     mappings = []
     for item in read(files):
         assert not isinstance(item, Finding), item
-        if not isinstance(item, ManifestRecord):
+        if isinstance(item, (EntityRecord, MemoryRecord, RelationRecord)):
             mappings.append(to_mapping(item))
     return mappings
 
@@ -507,6 +507,16 @@ def test_a_damaged_entry_costs_its_hidden_fields_and_says_so() -> None:
     assert {one.rule for one in items if isinstance(one, Finding)} == {"bad-json"}
     assert memories(items)["first fact"].id is None
     assert entities(items)["Hub"].id == "e-Hub"
+
+
+def test_a_block_that_an_editor_wrote_in_another_style_is_still_the_block() -> None:
+    given_ = canonical(*EDITED)
+    files = export(given_)
+    before, _, rest = files["Hub.md"].partition("gmem: |\n")
+    block, _, body = rest.partition("\n---\n")
+    lines = "\n".join(line.removeprefix("  ") for line in block.split("\n"))
+    files["Hub.md"] = f"{before}gmem: {json.dumps(lines)}\n---\n{body}"
+    assert in_order(back(files)) == in_order(given_)
 
 
 def test_a_gmem_key_of_somebody_else_is_reported_and_the_note_read() -> None:

@@ -123,6 +123,7 @@ def test_yaml_gives_the_same_records_as_the_mappings_themselves(written: list[di
         expected += [] if record is None else [record]
 
     read = read_mappings(exported(*written))
+    read = [one for one in read if not isinstance(one, formats.Rejected)]
     got = [(one.rule, one.message) if hasattr(one, "rule") else _without_place(one) for one in read]
 
     assert repr(got) == repr(expected)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphmem import formats
 from graphmem.findings import Finding
 from graphmem.records import EntityRecord, MemoryRecord, Place, Ref, RelationRecord
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def read(text: str | bytes, name: str = "note.md", siblings: tuple[str, ...] = ()) -> list[formats.Item]:
@@ -361,6 +366,13 @@ def test_among_notes_of_one_file_name_root_then_own_folder_then_shortest_path_is
     ]
 
 
+def test_a_link_in_another_unicode_form_leads_to_the_same_name() -> None:
+    composed, decomposed = "Caf\u00e9", "Cafe\u0301"
+    assert entity(read("text\n", f"{decomposed}.md")).name == composed
+    assert targets(f"[[{decomposed}]]\n") == [composed]
+    assert targets(f"[[x/{decomposed}]]\n", "n.md", (f"a/x/{composed}.md", "n.md")) == [f"a/x/{composed}"]
+
+
 def test_a_property_or_field_that_is_a_link_is_a_relation_of_that_name() -> None:
     items = read(
         '---\nowner: [[Ann]]\nuses: ["[[A]]", "[[B|b]]", plain]\nsee: text [[C]]\n---\nLead:: [[Bo]]\n'
@@ -448,6 +460,28 @@ def test_every_record_has_its_line_column_and_byte_offset() -> None:
     assert data[30:35] == b"[[X]]"
     assert data[43:50] == b"- [fact"
     assert data[55:61] == b"- uses"
+
+
+PIECES = st.sampled_from([
+    "\n", "\n\n", "\r\n", "---\n", "key: ", "# ", "- ", "[fact] ", "[[X]]", "[t](x.md)", "`", "```\n", "~~~\n", "%%",
+    "<!--", "-->", "$", "$$", "> ", "    ", "\t", "#tag", " (c)", "word ", "uses ", "::", "\\", "|", "é", "漢", "🧪", "\x00",
+    "===\n", "^id", ",", "*", '"', "[", "]", "(", ")", "gmem: |\n  {}\n",
+])  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_any_text_is_read_and_every_place_is_exact(text: str) -> None:
+    data = text.encode()
+    lines = data.split(b"\n")
+    starts = [sum(len(line) + 1 for line in lines[:i]) for i in range(len(lines))]
+    for item in read(data):
+        if isinstance(item, formats.Rejected):
+            continue
+        line, column, offset = item.place
+        before = data[starts[line - 1] : offset].decode()
+        assert len(before) == column - 1
+        if isinstance(item, MemoryRecord):
+            assert data[offset:].decode().startswith(item.content.split()[0][:1]) or item.memory_type
 
 
 def test_bytes_that_are_not_utf8_cost_the_note_and_are_located() -> None:
@@ -555,3 +589,51 @@ def test_cursor_rules_are_notes_although_their_frontmatter_is_no_yaml() -> None:
     assert (made.name, made.description) == ("ts", "TS rules")
     assert made.properties == {"globs": "**/*.ts", "alwaysApply": "false"}
     assert rules(items) == ["frontmatter-fallback"]
+
+
+# ---- fixtures ---------------------------------------------------------------------------------------
+
+NOTES: dict[str, tuple[str | None, list[str], int, list[str]]] = {
+    "bad-yaml.md": ("*Italic*", ["frontmatter-fallback"] * 3, 1, []),
+    "callouts.md": ("Callouts", [], 2, []),
+    "code-traps.md": ("Code traps", [], 1, ["Real link"]),
+    "colon-title.md": ("Fix: the bug", ["frontmatter-fallback"], 1, []),
+    "conflict.md": (None, ["conflict-markers"], 0, []),
+    "cursor-rule.mdc": ("cursor-rule", ["frontmatter-fallback"], 1, []),
+    "duplicate-keys.md": ("duplicate-keys", ["duplicate-key"] * 2, 1, []),
+    "gbk.md": (None, ["bad-encoding"], 0, []),
+    "hash-tags.md": ("hash-tags", [], 1, []),
+    "literal-newline.md": ("literal-newline", [], 1, []),
+    "long-prose.md": ("Long prose", [], 1, ["Target"]),
+    "no-title.md": ("A heading", [], 1, []),
+    "tables.md": ("Tables", [], 1, ["Ann", "Topic"]),
+    "tabs.md": ("tabs", ["frontmatter-tab"], 1, []),
+    "two-blocks.md": ("First", ["second-frontmatter"], 1, []),
+    "unclosed.md": ("unclosed", ["frontmatter-unclosed"], 1, []),
+}
+"""Per odd note: its name, the findings, the number of memories, the targets of its links."""
+
+
+def test_every_odd_note_is_listed() -> None:
+    assert sorted(path.name for path in (FIXTURES / "notes").iterdir()) == sorted(NOTES)
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_an_odd_note_gives_what_is_listed(name: str) -> None:
+    data = (FIXTURES / "notes" / name).read_bytes()
+    assert formats.importer("markdown").sniff(data, name) is not None
+    items = read(data, name)
+    entities = [one.name for one in items if isinstance(one, EntityRecord)]
+    found = (next(iter(entities), None), rules(items), len(memories(items)), [to for _, to in links(items)])
+    assert found == NOTES[name]
+
+
+def test_the_fixture_vault_has_no_findings_and_no_link_to_nothing() -> None:
+    root = FIXTURES / "vault"
+    names = tuple(path.relative_to(root).as_posix() for path in sorted(root.rglob("*.md")))
+    assert len(names) >= 40
+    items = [one for name in names for one in read((root / name).read_bytes(), name, names)]
+    assert rules(items) == []
+    known = {alias for one in items if isinstance(one, EntityRecord) for alias in (one.name, *one.aliases)}
+    assert {to for _, to in links(items)} <= known
+    assert len(memories(items)) > 150
