@@ -25,6 +25,8 @@ class GraphmemError(Exception):
         self.message = message
         self.hint = hint
         self.suggestions = suggestions
+        self.details: dict[str, object] = {}
+        """What is told with `--json` beside the error."""
 
 
 class UsageError(GraphmemError):

@@ -92,6 +92,7 @@ class Gathering:
         self._batch: list[Record] = []
         self._lanes: tuple[list[Record], list[Record]] = ([], [])
         self._split = False
+        self._notes: dict[tuple[str | None, str, str], str] = {}
 
     def read(self) -> None:
         """Reads every input to its end, or until there are more errors than the caller bears."""
@@ -198,11 +199,23 @@ class Gathering:
             return
         file.source.records += 1
         self.records += 1
+        if type(record) is EntityRecord and file.source.format == "markdown":
+            self._note_note(file, record)
         self._lanes[type(record) is not EntityRecord].append(record)
         if len(self._lanes[0]) + len(self._lanes[1]) >= self._wanted.batch_size:
             self._split_file()
         if self._progress is not None and self.records % _TELL_EVERY == 0:
             self._progress("read", self.records, None)
+
+    def _note_note(self, file: _File, note: EntityRecord) -> None:
+        """Warns of two notes that are one entity; which of them meets the other depends on their paths only."""
+        key = (note.scope, note.name, kind_key(note.kind))
+        first = self._notes.setdefault(key, file.source.label)
+        if first != file.source.label:
+            message = f"'{note.name}' is also the note {first}"
+            self._report.findings.add(
+                finding("duplicate-note", message, file=file.source.label, place=note.place)
+            )
 
     def _split_file(self) -> None:
         """Puts aside a part of a file that is too large for one batch."""
@@ -241,7 +254,9 @@ class Gathering:
         transport = [one.transport for one in self.inputs]
         entities = [one for one in batch if type(one) is EntityRecord]
         tables.declare(
-            (one.scope or "", one.name, kind_key(one.kind), one.kind, one.aliases) for one in entities
+            (one.scope or "", one.name, kind_key(one.kind), one.kind, one.aliases,
+             one.updated_at or one.created_at, one.digest)
+            for one in entities
         )
         refs: set[tuple[str, str, str, str]] = set()
         for one in batch:

@@ -14,11 +14,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from graphmem import times
 from graphmem.commit import BASE_ORIGIN, Choices, Input, NeedVectors, RunState, commit_batch
-from graphmem.embed import Encoder
 from graphmem.errors import Interrupted
 from graphmem.gather import Gathering
 from graphmem.outcome import ImportReport, InputSummary
@@ -29,6 +28,9 @@ from graphmem.store import Store
 from graphmem.store.vectors import StoredEncoder, check_encoder
 from graphmem.store.write import Writer
 from graphmem.ulid import mint
+
+if TYPE_CHECKING:
+    from graphmem.embed import Encoder
 
 DEFAULT_BATCH_SIZE: Final = 10_000
 _ENCODE_AT_ONCE: Final = 512
@@ -101,9 +103,12 @@ class _Import:
 
     @cached_property
     def _run(self) -> RunState:
+        choices = self._options.choices
+        tables = self._store.run_tables()
+        if choices.on_ambiguous == "newest":
+            tables.judge(self._clock, overwrite=choices.on_conflict == "overwrite")
         return RunState(
-            self._clock, self._gathering.inputs, self._options.choices, self._store.run_tables(),
-            self._report, self._rejects.keep,
+            self._clock, self._gathering.inputs, choices, tables, self._report, self._rejects.keep,
         )  # fmt: skip
 
     def run(self) -> None:

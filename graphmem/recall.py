@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from graphmem.errors import EncoderError, EncoderMismatch, EntityNotFound
+from graphmem.errors import EncoderError, EncoderMismatch
 from graphmem.lexical import Term, expression, query_terms
-from graphmem.names import exact
+from graphmem.lookup import bindable, look_up
 from graphmem.records import ENTITY, MEMORY, RELATION, UNKNOWN_KIND
-from graphmem.resolve import newest, resolve
 from graphmem.store.search import NO_RANKING, Filters, Kind, Ranked, Ranking, Searcher
 
 if TYPE_CHECKING:
@@ -203,23 +202,20 @@ class Named(NamedTuple):
 
 
 def find_entity(searcher: Searcher, name: str, kind: str | None = None) -> Named:
-    """The visible entity of a name, by the cascade of `graphmem.resolve`.
+    """The visible active entity of an id or a name, as `graphmem.lookup` finds it.
 
     Of several the most recently updated one, with the others listed. Raises `EntityNotFound` with
     suggestions.
     """
     with searcher.snapshot():
-        found = resolve(exact(name), kind, searcher.candidates).candidates
-        if found:
-            chosen = newest(found)
-            others = (one for one in found if one is not chosen)
-            told = tuple(f"{one.name} ({one.kind or UNKNOWN_KIND}, {one.scope})" for one in others)
-            return Named(searcher.entity_id(chosen), told)
-        match = expression(query_terms(name))
-        rows = searcher.lexical(ENTITY, match, depth=5).rows if match is not None else []
-        items = searcher.entities([row.pk for row in rows])
-    close = tuple(items[row.pk]["name"] for row in rows)
-    raise EntityNotFound(f"no entity is called '{name}' here", "see 'gmem entities'", close)
+        names = searcher.names()
+        by_id = names.by_id(bindable(name)) if kind is None else None
+        if by_id is not None and by_id.state == "active":
+            return Named(by_id.id)
+        answer = look_up(names, name, kind, archived=False)
+    others = (one.candidate for one in answer.others)
+    told = tuple(f"{one.name} ({one.kind or UNKNOWN_KIND}, {one.scope})" for one in others)
+    return Named(answer.found.id, told)
 
 
 # ---- one search -----------------------------------------------------------------------------------

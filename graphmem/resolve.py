@@ -122,4 +122,4 @@ def resolve(name: str, kind: str | None, lookup: Lookup) -> Resolution:
 
 def newest(candidates: Iterable[Candidate]) -> Candidate:
     """The most recently updated of several; ties go to the greatest kind, then name."""
-    return max(candidates, key=lambda one: (one.updated_at, one.kind or UNKNOWN_KIND, one.name))
+    return max(candidates, key=lambda one: (one.updated_at, one.kind_key or UNKNOWN_KIND, one.name))

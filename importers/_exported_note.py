@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from graphmem.findings import Finding, finding
 from graphmem.names import exact, kind_key
-from graphmem.records import FORMAT_NAME, FORMAT_VERSION, MEMORY, Place
+from graphmem.records import ENTITY, FORMAT_NAME, FORMAT_VERSION, MEMORY, Place
+from graphmem.records import RELATION as RELATION_TYPE
 
 from ._frontmatter_yaml import Value
 from ._markdown_blocks import FACT, RELATION, TEXT, Block
 
 Ref: TypeAlias = dict[str, Any]
 
+NEWER: Final = "newer-format"
 LINE: Final = "line"
 FENCE: Final = "fence"
 
@@ -29,8 +32,8 @@ _FENCED: Final = re.compile(r"(`{3,})text\n(.*)\n\1\Z", re.DOTALL)
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _ESCAPED: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-# What an edited item no longer knows of itself.
-_OUTDATED: Final = ("updated_at", "origins")
+# What an edited item no longer knows of itself; a record without times is as new as its import.
+_OUTDATED: Final = ("created_at", "updated_at", "origins")
 
 
 @dataclass(slots=True)
@@ -75,20 +78,19 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def read_exported(text: str, label: str, place: Place) -> Exported | Finding:
+def read_exported(block: Value, label: str, place: Place) -> Exported | Finding:
     """The block as it stands in the frontmatter; a finding when it is not one that can be read."""
-    first, *rest = text.strip("\n").split("\n")
-    try:
-        head = json.loads(first)
-    except (ValueError, RecursionError):
+    first, *rest = block.strip("\n").split("\n") if isinstance(block, str) else [""]
+    head = _loaded(first)
+    if not isinstance(head, dict) or head.get("format") != FORMAT_NAME:
         head = None
-    if not isinstance(head, dict) or head.get("format") != FORMAT_NAME or not _is_entity(head.get("record")):
+    if head is None or (head.get("version") == FORMAT_VERSION and not _is_sound_head(head)):
         message = "'gmem' in the frontmatter is not a block that graphmem wrote; the note was read without it"
         return finding("bad-manifest", message, file=label, place=place)
     version = head.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         message = f"the note is of format version {version}; this graphmem reads up to {FORMAT_VERSION}"
-        return finding("newer-format", message, file=label, place=place)
+        return finding(NEWER, message, file=label, place=place)
     exported = Exported(head)
     for line in rest:
         entry = _entry(line)
@@ -101,29 +103,58 @@ def read_exported(text: str, label: str, place: Place) -> Exported | Finding:
     return exported
 
 
-def _is_entity(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("name"), str)
+def _loaded(line: str) -> Any:
+    """The value of a line of JSON; `None` where it is none, or holds half of a surrogate pair.
+
+    Numbers that JSON or a number column does not have stay text, as in JSONL.
+    """
+    try:
+        value = json.loads(line, parse_constant=str, parse_float=_number, parse_int=_whole)
+        if _ESCAPED.search(line) and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _number(text: str) -> float | str:
+    return float(text) if math.isfinite(float(text)) else text
+
+
+def _whole(text: str) -> int | str:
+    return int(text) if len(text) < 20 and -(2**63) <= int(text) < 2**63 else text
+
+
+def _has(value: dict[str, Any], key: str, type_: type) -> bool:
+    return key not in value or isinstance(value[key], type_)
+
+
+def _is_sound_head(head: dict[str, Any]) -> bool:
+    record = head.get("record")
+    if not isinstance(record, dict) or not isinstance(record.get("name"), str):
+        return False
+    sound = record.get("type") == ENTITY and exact(record["name"]) != "" and _has(record, "kind", str)
+    return (
+        sound
+        and _has(record, "properties", dict)
+        and _has(head, "links", dict)
+        and _has(head, "hidden", list)
+    )
 
 
 def _entry(line: str) -> Entry | None:
-    try:
-        value = json.loads(line)
-        record = value["record"]
-        if not isinstance(record, dict) or _has_half_a_pair(line, record):
-            return None
-        seen = value.get("seen", {})
-        if not isinstance(seen, dict):
-            return None
-        return Entry(str(value["at"]), str(value["digest"]), str(value["as"]), seen, record)
-    except (ValueError, RecursionError, KeyError, TypeError):
+    value = _loaded(line)
+    if not isinstance(value, dict):
         return None
-
-
-def _has_half_a_pair(line: str, record: dict[str, Any]) -> bool:
-    """Whether an escape stands for half of a surrogate pair, which is not a character."""
-    return _ESCAPED.search(line) is not None and bool(
-        _SURROGATE.search(json.dumps(record, ensure_ascii=False))
-    )
+    record, seen = value.get("record"), value.get("seen", {})
+    if not isinstance(record, dict) or not isinstance(seen, dict):
+        return None
+    sound = record.get("type") in (MEMORY, RELATION_TYPE) and _has(record, "properties", dict)
+    sound = sound and _has(record, "tags", list) and _has(seen, "tags", list)
+    texts = [value.get(key) for key in ("at", "digest", "as")]
+    if not sound or not all(isinstance(text, str) for text in texts):
+        return None
+    return Entry(value["at"], value["digest"], value["as"], seen, record)
 
 
 def visible_digest(values: dict[str, Value]) -> str:
@@ -194,7 +225,7 @@ def edited_relation(entry: Entry, block: Block, subject: Ref, target: Ref) -> di
         record["object"] = target
     if moved or block.predicate != record.get("predicate"):
         record["predicate"] = block.predicate
-        for key in ("id", "id_aliases", "created_at"):
+        for key in ("id", "id_aliases"):
             record.pop(key, None)
     for key in _OUTDATED:
         record.pop(key, None)

@@ -601,6 +601,6 @@ def test_an_unknown_name_comes_with_suggestions(wordy: SmallStore) -> None:
     wordy.entity("Auth Service of the bank")
 
     with pytest.raises(EntityNotFound) as raised:
-        find_entity(Searcher(wordy.db, EVERYWHERE), "auth bank")
+        find_entity(Searcher(wordy.db, EVERYWHERE), "Auth Service of teh bnak")
 
     assert raised.value.suggestions == ("Auth Service of the bank",)

@@ -64,12 +64,13 @@ def _memory(hit: dict[str, Any], place: int, width: int, explain: bool) -> Itera
         text[: width * (_LINES + 1)], width, initial_indent="   ", subsequent_indent="   ",
         max_lines=_LINES, placeholder=" …", break_on_hyphens=False,
     )  # fmt: skip
-    yield f"   {' · '.join(visible(part) for part in _details(hit))}"
+    yield f"   {' · '.join(visible(part) for part in details(hit))}"
     if explain:
         yield f"   {_why(hit)}"
 
 
-def _details(hit: dict[str, Any]) -> Iterator[str]:
+def details(hit: dict[str, Any]) -> Iterator[str]:
+    """What is told of a memory below its content, part by part."""
     yield hit["memory_type"]
     yield (hit["valid_at"] or hit["created_at"])[:10]
     yield from hit["scopes"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple, TextIO
 
 import click
@@ -25,6 +27,7 @@ class Failure(NamedTuple):
     message: str
     hint: str = ""
     suggestions: tuple[str, ...] = ()
+    details: Mapping[str, object] = MappingProxyType({})
 
 
 def report(error: BaseException, args: list[str]) -> int:
@@ -40,7 +43,7 @@ def report(error: BaseException, args: list[str]) -> int:
             _tell(failure, sys.stderr)
     if sys.stdout is not None and wants_json(args):
         told = {"code": failure.code, "message": failure.message, "hint": failure.hint}
-        shape = {"ok": False, "error": told | {"suggestions": list(failure.suggestions)}}
+        shape = {"ok": False, "error": told | {"suggestions": list(failure.suggestions)}, **failure.details}
         with suppress(OSError):
             write_json(shape, sys.stdout)
             sys.stdout.flush()
@@ -55,7 +58,9 @@ def wants_json(args: list[str]) -> bool:
 def failure_of(error: BaseException, args: list[str]) -> Failure:
     """What is told of an exception."""
     if isinstance(error, GraphmemError):
-        return Failure(error.code, error.exit_status, error.message, error.hint, error.suggestions)
+        return Failure(
+            error.code, error.exit_status, error.message, error.hint, error.suggestions, error.details
+        )
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return Failure("interrupted", EXIT_INTERRUPTED, "interrupted")
     if isinstance(error, click.ClickException):

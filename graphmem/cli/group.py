@@ -18,8 +18,14 @@ _TABLE: Final = (
     ("Data in and out", "validate", "graphmem.cli.validate:validate", "Check files, or the store."),
     ("Data in and out", "schema", "graphmem.cli.schema:schema", "Print the JSON Schema of a record."),
     ("Memories", "search", "graphmem.cli.search:search", "Find memories, facts and entities."),
+    ("Memories", "list", "graphmem.cli.list_:list_", "List memories."),
+    ("Memories", "show", "graphmem.cli.show:show", "Show a memory, an entity or a relation."),
+    ("The graph", "entities", "graphmem.cli.entities:entities", "List entities."),
+    ("The graph", "resolve", "graphmem.cli.resolve:resolve", "Say which entity a name means."),
     ("The store", "init", "graphmem.cli.init:init", "Give a project a store of its own."),
     ("The store", "trust", "graphmem.cli.trust:trust", "Allow a store that came with a repository."),
+    ("The store", "status", "graphmem.cli.status:status", "Tell what the store holds."),
+    ("The store", "reembed", "graphmem.cli.reembed:reembed", "Make missing vectors, or all anew."),
 )
 COMMANDS: Final = {name: target for _, name, target, _ in _TABLE}
 """Every command and where it is, `module:attribute`."""

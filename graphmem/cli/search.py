@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from graphmem import scopes as scopes_of
 from graphmem.cli._answers import as_text
-from graphmem.cli._shared import configuration, here, note, output, standard_options
+from graphmem.cli._reading import scopes_wanted
+from graphmem.cli._shared import configuration, note, output, standard_options
+from graphmem.cli._times import moment
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, InputUnreadable, UsageError
 from graphmem.findings import Finding, finding
 from graphmem.recall import RECIPES, Answer, Meaning, Query, find_entity, meaning
@@ -26,28 +27,11 @@ from graphmem.render import line_of
 from graphmem.store import Store
 from graphmem.store.search import Filters, Searcher
 from graphmem.terminal import write_json
-from graphmem.times import now, parse_time
+from graphmem.times import now
 
 if TYPE_CHECKING:
     from graphmem.config import Config
     from graphmem.embed import Availability
-
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d\Z")
-
-
-def _since(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
-    """The canonical time of `--since` and `--until`; a date means its first or its last millisecond."""
-    if value is None:
-        return None
-    try:
-        moment = parse_time(value)[0]
-    except ValueError as error:
-        raise UsageError(
-            f"'{value}' is not a time", "write a date such as 2026-05-08, or an ISO 8601 time"
-        ) from error
-    if parameter.name == "until" and _DATE.match(value.strip()):
-        return f"{moment[:10]}T23:59:59.999Z"
-    return moment
 
 
 @click.command()
@@ -71,8 +55,8 @@ def _since(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     metavar="TAG",
     help="Only memories with this tag; repeated, with any of them.",
 )
-@click.option("--since", metavar="TIME", callback=_since, help="Only what was true or stored since then.")
-@click.option("--until", metavar="TIME", callback=_since, help="Only what was true or stored until then.")
+@click.option("--since", metavar="TIME", callback=moment, help="Only what was true or stored since then.")
+@click.option("--until", metavar="TIME", callback=moment, help="Only what was true or stored until then.")
 @click.option("--entity", metavar="NAME", help="Only what is about, mentions or involves this entity.")
 @click.option(
     "--limit",
@@ -124,22 +108,15 @@ def search(
     """
     if (queries is None) is not bool(query):
         raise UsageError("give a query or --queries, and not both", "see 'gmem search --help'")
-    if all_scopes and scopes:
-        raise UsageError("--scope and --all-scopes do not go together", "leave one of them out")
+    visible = scopes_wanted(scopes, all_scopes=all_scopes)
     config = configuration(db, graph)
-    filters = Filters(now(), None if all_scopes else _scopes(scopes), kinds, types, tags, since, until)
+    filters = Filters(now(), visible, kinds, types, tags, since, until)
     wanted = Query(" ".join(query), filters, limit, offset, recipe, min_score, explain)
     with Store(config.store) as store:
         run = _Run(store, config, wanted, entity)
         if queries is not None:
             return run.many(queries)
         return run.one(as_json=as_json)
-
-
-def _scopes(given: tuple[str, ...]) -> tuple[str, ...]:
-    if given:
-        return tuple(dict.fromkeys(scopes_of.given(scope) for scope in given))
-    return scopes_of.visible_scopes(scopes_of.default_scope(here()))
 
 
 class _Run:

@@ -8,6 +8,7 @@ raise `NeedVectors`, the caller rolls back, encodes, and commits the batch again
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from graphmem.commit.context import BatchContext, Choices, Input, RunState, natural_key
 from graphmem.commit.entities import Entities
@@ -17,10 +18,12 @@ from graphmem.commit.merge import BASE_ORIGIN, Merger
 from graphmem.commit.references import References
 from graphmem.commit.relations import Relations
 from graphmem.commit.vectors import NeedVectors, Vectors
-from graphmem.embed import Encoder
 from graphmem.records import EntityRecord, MemoryRecord, Record, RelationRecord
 from graphmem.store.vectors import StoredEncoder
 from graphmem.store.write import Writer
+
+if TYPE_CHECKING:
+    from graphmem.embed import Encoder
 
 __all__ = [
     "BASE_ORIGIN",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from graphmem.embed import Encoder
 from graphmem.findings import Finding, finding
 from graphmem.formats import Rejected
 from graphmem.names import kind_key, predicate_key
@@ -16,6 +15,9 @@ from graphmem.prepare import canonical_json
 from graphmem.records import KINDS, EntityRecord, MemoryRecord, Place, Record
 from graphmem.store.run import RunTables
 from graphmem.store.write import ENTITY, MEMORY, RELATION, Writer
+
+if TYPE_CHECKING:
+    from graphmem.embed import Encoder
 
 MEMORY_SCOPES: Final = 3
 """The number under which a run's tables keep the sets of scopes that records give to a memory id."""

@@ -65,6 +65,8 @@ class Memories:
                 self._context.refuse(MEMORY, record, why)
                 continue
             groups.setdefault(target, []).append(linked)
+        # Merging finds entities by id, the stubs of these references too.
+        self._writer.flush_entities()
         for target, group in groups.items():
             if isinstance(target, int):
                 self._merge(target, group)

@@ -57,6 +57,11 @@ def said_of_record(record: Record, links: Mapping[str, list[str]]) -> Said:
     return _stated(said)
 
 
+def is_bare_stub(record: Record, *, transport: bool) -> bool:
+    """Whether a record only carries a stub along, which no origin has said anything about."""
+    return transport and isinstance(record, EntityRecord) and record.stub and not record.origins
+
+
 def _stated(said: Said) -> Said:
     return {key: value for key, value in said.items() if value is not None and value != [] and value != {}}
 
@@ -122,8 +127,11 @@ class Merger:
             replaced = {(one.origin, one.digest) for one in new}
             taken = [one for one in taken if (one.origin, one.digest) not in replaced] + new
             known |= replaced
-        if not accepted or not taken:
+        if not accepted:
             return Merged(dict(base), False, accepted, held)
+        if not taken:
+            row = dict(base) if standing else self._bare(base, accepted)
+            return Merged(row, old is None or row != old, accepted, held)
         row, folded = self._folded(kind, base, old, taken)
         changed = old is None or any(row[key] != old[key] for key in row)
         # Spellings of one kind or predicate are not values that differ.
@@ -151,6 +159,12 @@ class Merger:
             elif not single and not one.written:
                 self._writer.say(kind, item, one.digest, canonical_json(one.said))
 
+    def _bare(self, base: Row, stubs: Sequence[Record]) -> Row:
+        """The row of an entity of which a transport file says no more than that it is a stub."""
+        created = min(one.created_at or self._run.clock for one in stubs)
+        updated = max(one.updated_at or one.created_at or self._run.clock for one in stubs)
+        return base | {"created_at": created, "updated_at": updated}
+
     # ---- what is there, what comes ----------------------------------------------------------------
 
     def _held(self, kind: int, old: Row | None) -> list[Taken]:
@@ -176,6 +190,8 @@ class Merger:
     ) -> list[Taken]:  # fmt: skip
         """The contributions a record brings: itself, or those a transport file says it had."""
         source = self._run.inputs[record.input]
+        if is_bare_stub(record, transport=source.transport):
+            return []
         if source.transport and record.origins:
             claims = [self._claimed(kind, record, claim, links) for claim in record.origins]
             return [one for one in claims if (one.origin, one.digest) not in known]
@@ -213,7 +229,8 @@ class Merger:
             return new
         if self._policy == "newer":
             known = record.updated_at or record.created_at or self._run.clock
-            if known <= old["updated_at"] and new:
+            _, _, updated_at = self._writer.state_before(kind, old["pk"], self._context.tables.first_batch)
+            if known <= updated_at and new:
                 raise Refused("older-kept-out", f"{KINDS[kind]} is not newer than the stored one", skip=True)
             return [one._replace(said=one.said | {"updated_at": known}) for one in new]
         row, _ = self._folded(kind, base, old, [*held, *new]) if new else (old, None)

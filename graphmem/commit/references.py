@@ -125,7 +125,9 @@ class References:
                     f"'{one.name}' ({one.kind or UNKNOWN_KIND}, {one.scope})" for one in resolution.candidates
                 )
                 raise Refused("ambiguous-name", f"'{ref.name}' could be any of {names}")
-            chosen = newest(resolution.candidates)
+            chosen = newest(
+                one._replace(updated_at=self._tables.updated(one)) for one in resolution.candidates
+            )
         if resolution.step is Step.FULL_TEXT:
             self._context.note("resolved-by-words", f"'{ref.name}' was taken as '{chosen.name}'", record)
         if chosen.pk is not None:

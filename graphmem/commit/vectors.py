@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from graphmem.commit.context import BatchContext
-from graphmem.embed import Encoder
 from graphmem.prepare import text_hash
 from graphmem.store.vectors import StoredEncoder, VectorWriter, detach
+
+if TYPE_CHECKING:
+    from graphmem.embed import Encoder
 
 
 class NeedVectors(Exception):

@@ -44,6 +44,13 @@ SELECT {_ROW}, n.key FROM (
 WHERE n.hits >= :least AND {_SEEN} AND (ifnull(:kind, '') = '' OR e.kind_key = :kind)
 ORDER BY n.hits DESC, abs(length(n.key) - :length), n.key, e.name, e.kind_key, s.name, n.alias LIMIT :limit
 """  # noqa: S608
+_BY_ID: Final = f"""
+SELECT e.pk, e.id, 0, s.name, e.name, e.kind_key, e.kind, e.updated_at, e.state, e.stub, e.name
+FROM entity AS e JOIN scope AS s ON s.pk = e.scope
+WHERE e.pk IN (
+  SELECT pk FROM entity WHERE id = :id UNION ALL SELECT item FROM id_alias WHERE kind = 0 AND id = :id
+) AND {_SEEN}
+"""  # noqa: S608
 
 
 class Found(NamedTuple):
@@ -77,6 +84,11 @@ class Names:
                 "SELECT pk FROM scope WHERE name IN (SELECT value FROM json_each(?))", (json.dumps(scopes),)
             )
             self._binds["scopes"] = json.dumps([pk for (pk,) in rows])
+
+    def by_id(self, id_: str) -> Found | None:
+        """The visible entity with this id or id alias."""
+        found = self._found(_BY_ID, id=id_)
+        return found[0] if found else None
 
     def under(self, key: str, step: int) -> list[Found]:
         """The entities found under a key of a name, at that step of the cascade or a lower one."""

@@ -40,7 +40,9 @@ SELECT i.pk FROM relation AS i JOIN entity AS a ON a.pk = i.subject JOIN entity 
 WHERE {condition} ORDER BY a.name, i.predicate_key, b.name, i.valid_at, i.id LIMIT :limit OFFSET :offset
 """
 _COUNT: Final = "SELECT count(*) FROM {table} AS i WHERE {condition}"
-_NAMED: Final = "i.pk IN (SELECT entity FROM name_key WHERE instr(key, :folded) OR instr(key, :words))"
+_NAMED: Final = """i.pk IN (
+  SELECT entity FROM name_key WHERE instr(key, :folded) OR instr(replace(key, ' ', ''), :joined)
+)"""
 _LINKED: Final = "i.pk IN (SELECT memory FROM memory_link WHERE entity = :linked)"
 _ENDING: Final = "(i.subject = :linked OR i.object = :linked)"
 _STATING: Final = "i.pk IN (SELECT relation FROM stated_by WHERE memory = :memory)"
@@ -171,7 +173,7 @@ class Reader:
         """
         condition = self._condition(ENTITY)
         if match is not None:
-            condition = _and(condition, _NAMED, folded=folded(match), words=words(match))
+            condition = _and(condition, _NAMED, folded=folded(match), joined=words(match).replace(" ", ""))
         if stubs:
             condition = _and(condition, "i.stub = 1")
         pks = self._pks(_ENTITIES, condition, limit, offset)

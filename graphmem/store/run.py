@@ -21,7 +21,7 @@ from graphmem.store.sets import Scopes
 _SCHEMA: Final = """
 PRAGMA temp.cache_size = -16384;
 CREATE TEMP TABLE run_decl (
-  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, weak INTEGER,
+  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, weak INTEGER, time TEXT,
   aliases TEXT, keyed INTEGER DEFAULT 0, final_name TEXT, final_kind TEXT, UNIQUE (scope, name, kind_key)
 );
 CREATE INDEX temp.run_final ON run_decl (scope, final_name) WHERE final_name NOTNULL;
@@ -52,8 +52,9 @@ _TABLES: Final = (
 )  # fmt: skip
 
 _DECLARE: Final = """
-INSERT INTO run_decl (scope, name, kind_key, kind, aliases, weak) VALUES (?, ?, ?, ?, ?, 0)
-ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), weak = 0, keyed = 0, aliases = CASE
+INSERT INTO run_decl (scope, name, kind_key, kind, aliases, time, weak) VALUES (?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), time = max(time, excluded.time), weak = 0, keyed = 0,
+  aliases = CASE
     WHEN aliases IS NULL THEN excluded.aliases WHEN excluded.aliases IS NULL THEN aliases
     ELSE (SELECT json_group_array(value) FROM
       (SELECT value FROM json_each(aliases) UNION SELECT value FROM json_each(excluded.aliases))) END
@@ -95,14 +96,25 @@ WHERE k.key = ?1 AND k.step <= ?2
 _STORE_KINDS: Final = """
 SELECT pk, kind_key FROM entity WHERE scope = ? AND name = ? AND (stub = 0 OR batch < ?)
 """
-_RUN_KINDS: Final = "SELECT DISTINCT kind_key FROM run_decl WHERE scope = ? AND name = ? AND kind_key <> ''"
-_KINDLESS: Final = "SELECT scope, name FROM run_decl WHERE kind_key = ''"
+_RUN_KINDS: Final = """
+SELECT kind_key FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND kind_key <> ''
+UNION
+SELECT kind_key FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key <> ''
+"""
+_KINDLESS: Final = "SELECT pk, scope, ifnull(final_name, name) FROM run_decl WHERE kind_key = ''"
 _DECLARED: Final = """
 SELECT kind FROM run_decl
 WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND ifnull(final_kind, kind_key) = ?3
 UNION ALL
 SELECT kind FROM run_decl
 WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
+"""
+_TIMES: Final = """
+SELECT time FROM run_decl WHERE weak = 0
+  AND scope = ?1 AND name = ?2 AND final_name IS NULL AND ifnull(final_kind, kind_key) = ?3
+UNION ALL
+SELECT time FROM run_decl WHERE weak = 0
+  AND scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
 """
 _NATURAL: Final = """
 SELECT name, kind_key FROM run_decl
@@ -112,9 +124,9 @@ SELECT name, kind_key FROM run_decl
 WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
 """
 _COMPLETABLE: Final = """
-SELECT DISTINCT d.scope, d.name, e.pk FROM run_decl AS d
+SELECT DISTINCT d.scope, e.name, e.pk FROM run_decl AS d
 JOIN scope AS s ON s.name = d.scope
-JOIN entity AS e ON e.scope = s.pk AND e.name = d.name AND e.kind_key = ''
+JOIN entity AS e ON e.scope = s.pk AND e.name = ifnull(d.final_name, d.name) AND e.kind_key = ''
 WHERE d.kind_key <> '' AND (e.stub = 0 OR e.batch < ?)
 """
 
@@ -132,6 +144,8 @@ class RunTables:
         self.has_weak = False
         self.pending = 0
         """Declarations that no batch has stored yet."""
+        self._clock = ""
+        self._overwrite = False
         self.rekeyed = False
         self.archives = False
         """Whether a record of the run says of its item that it is archived."""
@@ -143,15 +157,28 @@ class RunTables:
 
     # ---- filling, while the inputs are read -------------------------------------------------------
 
-    def declare(self, rows: Iterable[tuple[str, str, str, str | None, list[str]]]) -> None:
-        """Adds declarations: (scope, name, kind key, kind, aliases)."""
+    def declare(self, rows: Iterable[tuple[str, str, str, str | None, list[str], str | None, bytes]]) -> None:
+        """Adds declarations: (scope, name, kind key, kind, aliases, stated time, digest of the record)."""
+        time = self._time
         given = [
-            (scope, name, key, kind, json.dumps(aliases) if aliases else None)
-            for scope, name, key, kind, aliases in rows
+            (scope, name, key, kind, json.dumps(aliases) if aliases else None, time(stated, digest))
+            for scope, name, key, kind, aliases, stated, digest in rows
         ]
         self._db.executemany(_DECLARE, given)
         self.pending += len(given)
         self._unkeyed = True
+
+    def judge(self, clock: str, *, overwrite: bool) -> None:
+        """Has declarations keep their times, for telling the newest of several; before any is added."""
+        self._clock = clock
+        self._overwrite = overwrite
+
+    def _time(self, stated: str | None, digest: bytes) -> str:
+        """When a declaration was so; "" for one that the store knows already, or when nobody asks."""
+        if not self._clock or self._overwrite:
+            return self._clock
+        known = self._db.execute("SELECT 1 FROM contribution WHERE digest = ? LIMIT 1", (digest,)).get
+        return "" if known else stated or self._clock
 
     def _key(self) -> None:
         """Makes the name keys of declarations, when a reference first asks for one not stored yet."""
@@ -213,16 +240,14 @@ class RunTables:
 
     def _settle_kinds(self) -> None:
         db = self._db
-        for scope, name in db.execute(_KINDLESS).fetchall():
+        for pk, scope, name in db.execute(_KINDLESS).fetchall():
             known = {key for key in self._store_kinds(scope, name) if key}
             known.update(key for (key,) in db.execute(_RUN_KINDS, (scope, name)))
             if known:
                 # An empty final kind says that there were several, for the note.
                 self.has_finals = True
-                db.execute(
-                    "UPDATE run_decl SET final_kind = ? WHERE scope = ? AND name = ? AND kind_key = ''",
-                    (known.pop() if len(known) == 1 else "", scope, name),
-                )
+                final = known.pop() if len(known) == 1 else ""
+                db.execute("UPDATE run_decl SET final_kind = ? WHERE pk = ?", (final, pk))
         for scope, name, pk in db.execute(_COMPLETABLE, (self.first_batch,)).fetchall():
             known = {key for key in self._store_kinds(scope, name) if key}
             known.update(key for (key,) in db.execute(_RUN_KINDS, (scope, name)))
@@ -289,6 +314,20 @@ class RunTables:
         if row is None:
             return name, key, False
         return row[0] or name, key if row[1] is None else row[1], row[1] == ""
+
+    def updated(self, candidate: Candidate) -> str:
+        """When a candidate will have been updated last, the run's declarations included.
+
+        It does not matter which of them are stored already: a declaration only ever brings the time of the
+        row up to its own. The time of a stub that the run declares does not count.
+        """
+        times = self._db.execute(_TIMES, candidate.identity).fetchall()
+        declared = max((time for (time,) in times), default="")
+        row = self._db.execute(
+            "SELECT updated_at, stub FROM entity WHERE pk = ?", (candidate.pk,)
+        ).fetchone()
+        stored = "" if row is None or (row[1] and times) else row[0]
+        return max(stored, declared)
 
     def spelled(self, scope: str, name: str, key: str) -> str | None:
         """The kind as the run writes it of a final name and kind, or `None`."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from graphmem.names import kind_key
 from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
-from graphmem.resolve import Candidate
 from graphmem.store.connection import load_vectors, translated
+from graphmem.store.lookup import Names
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_index
 
 if TYPE_CHECKING:
@@ -207,11 +207,6 @@ SELECT i.pk, i.id, a.name, i.predicate, b.name, i.fact, s.name, i.weight, i.vali
 FROM relation AS i JOIN entity AS a ON a.pk = i.subject JOIN entity AS b ON b.pk = i.object
 JOIN scope AS s ON s.pk = i.scope WHERE i.pk IN (SELECT value FROM json_each(:items))
 """
-_CANDIDATES: Final = """
-SELECT n.alias, s.name, i.name, i.kind_key, i.kind, i.updated_at
-FROM name_key AS n JOIN entity AS i ON i.pk = n.entity JOIN scope AS s ON s.pk = i.scope
-WHERE n.key = :key AND n.step <= :step AND {seen}
-"""
 
 
 def _packed(values: Iterable[object]) -> str:
@@ -381,21 +376,9 @@ class Searcher:
 
     # ---- names ------------------------------------------------------------------------------------
 
-    def candidates(self, key: str, step: int) -> list[Candidate]:
-        """The visible entities found under a key of a name, at that step of the cascade or a lower one."""
-        own = self.filters.scopes[0] if self.filters.scopes else None
-        sql = _CANDIDATES.format(seen=self._seen)
-        rows = self._db.execute(sql, {"key": key, "step": step, "scopes": _packed(self._scopes or ())})
-        return [Candidate(row[1] == own, bool(row[0]), *row[1:]) for row in rows]
-
-    def entity_id(self, candidate: Candidate) -> str:
-        """The id of an entity found by name."""
-        found = self._db.execute(
-            "SELECT i.id FROM entity AS i JOIN scope AS s ON s.pk = i.scope "
-            "WHERE s.name = ? AND i.name = ? AND i.kind_key = ?",
-            candidate.identity,
-        ).get
-        return str(found)
+    def names(self) -> Names:
+        """The names of the entities in the visible scopes."""
+        return Names(self._db, self.filters.scopes)
 
     @cached_property
     def _seen(self) -> str:

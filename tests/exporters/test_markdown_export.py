@@ -490,7 +490,7 @@ def test_edited_frontmatter_wins_and_typed_values_stay_typed() -> None:
     hub = entities(edited(EDITED, "Hub.md", "description: Old.\n", "description: New.\nextra: 1.10\n"))["Hub"]
     assert hub.description == "New."
     assert hub.properties == {"n": 5, "team": "core", "": "hidden", "extra": "1.10"}
-    assert (hub.id, hub.created_at, hub.updated_at) == ("e-Hub", "2026-01-01T00:00:00.000Z", None)
+    assert (hub.id, hub.created_at, hub.updated_at) == ("e-Hub", None, None)
     hub = entities(edited(EDITED, "Hub.md", "team: core\n", "team: edge\n"))["Hub"]
     assert hub.properties == {"n": 5, "team": "edge", "": "hidden"}
     assert hub.aliases == ["h"]
@@ -507,6 +507,21 @@ def test_a_damaged_entry_costs_its_hidden_fields_and_says_so() -> None:
     assert {one.rule for one in items if isinstance(one, Finding)} == {"bad-json"}
     assert memories(items)["first fact"].id is None
     assert entities(items)["Hub"].id == "e-Hub"
+
+
+def test_a_line_taken_out_of_a_note_costs_at_most_its_own_item() -> None:
+    files = export(canonical(*EDITED))
+    front, _, body = files["Hub.md"].partition("\n---\n")
+    lines = body.split("\n")
+    ids = {"m1", "m2", "m3", "m4", "r1"}
+    for i in range(len(lines)):
+        if lines[i].startswith("```"):
+            continue  # without it the rest of the note is code, as in any markdown
+        kept = "\n".join(lines[:i] + lines[i + 1 :])
+        items = list(read({"Hub.md": f"{front}\n---\n{kept}"}))
+        found = {one.id for one in items if isinstance(one, (MemoryRecord, RelationRecord))}
+        assert len(ids - found) <= 1, lines[i]
+        assert not [one for one in items if isinstance(one, Finding)]
 
 
 def test_a_block_that_an_editor_wrote_in_another_style_is_still_the_block() -> None:
@@ -526,9 +541,33 @@ def test_a_gmem_key_of_somebody_else_is_reported_and_the_note_read() -> None:
     assert "text" in memories(items)
 
 
-def test_a_note_of_a_newer_format_is_reported() -> None:
+def test_a_note_of_a_newer_format_is_refused() -> None:
     items = edited(EDITED, "Hub.md", '"format":"graphmem","version":1', '"format":"graphmem","version":2')
     assert [one.rule for one in items if isinstance(one, Finding)] == ["newer-format"]
+    assert "Hub" not in entities(items)
+
+
+HEAD_AND_ENTRIES = [
+    '"record":{"type":"entity"', '"links":{', '"hidden":[""]', '"properties":{"n":5', '"name":"Hub"',
+    '"format":"graphmem"', '"version":1', '"tags":["x"]', '"as":"line"', '"seen":{', '"at":"g-',
+    '"record":{"type":"memory"', '"type":"relation"', '"about":', '"id":"m1"', '"importance":0.5',
+    '"weight":0.5', '"title":"Design"',
+]  # fmt: skip
+WRONG = ["1", "null", "[]", "{}", '"x"', "NaN", "1e999", '"\\ud800"', "9" * 400, "[" * 3_000]
+
+
+@pytest.mark.parametrize("old", HEAD_AND_ENTRIES)
+@pytest.mark.parametrize("value", WRONG, ids=range(len(WRONG)))
+def test_no_gmem_block_takes_the_run_down(old: str, value: str) -> None:
+    files = export(canonical(*EDITED))
+    key = old.partition(":")[0]
+    front, _, body = files["Hub.md"].partition("\n---\n")
+    for one in (front.replace(old, f"{key}:{value}"), front.replace(old, f"{key}:{value},{old}")):
+        for text in (
+            body,
+            body.replace("first", "1st").replace("It does", "It did").replace("two lines", "2"),
+        ):
+            assert list(read({"Hub.md": f"{one}\n---\n{text}"}))
 
 
 # ---- size -------------------------------------------------------------------------------------------
