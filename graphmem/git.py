@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,11 +35,13 @@ def find(folder: Path, *, bare: bool = True) -> Repository | None:
     """
     start = Path(os.path.realpath(folder))
     for here in (start, *start.parents):
-        git_dir = _git_dir_of(here)
-        if git_dir is None and bare and _is_git_dir(here):
-            git_dir = here
-        if git_dir is not None:
-            return Repository(here, _common_of(git_dir))
+        # What we may not look into is no repository that we could work in.
+        with suppress(PermissionError):
+            git_dir = _git_dir_of(here)
+            if git_dir is None and bare and _is_git_dir(here):
+                git_dir = here
+            if git_dir is not None:
+                return Repository(here, _common_of(git_dir))
     return None
 
 

@@ -130,6 +130,8 @@ class _LookUp:
         for step, match, form, number in _KEYED:
             key = form(self._name)
             rows = self._names.under(key, number)
+            if step is Step.EXACT and self._kind_key is not None:
+                rows += self._names.former(key, self._kind_key)
             if self._look(step, match, key, rows, self._deciding(rows)):
                 return self._found()
         contained = self._containing()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -31,3 +32,15 @@ def process(
     """The command in a process of its own."""
     command = (sys.executable, "-m", "graphmem", *args)
     return subprocess.run(command, input=stdin, capture_output=True, check=False, env=env, timeout=120)
+
+
+def as_root(action: Callable[[], object]) -> None:
+    """Does something with the rights that we had."""
+    dropped = os.getuid() == 0 and os.geteuid() != 0
+    if dropped:
+        os.seteuid(0)
+    try:
+        action()
+    finally:
+        if dropped:
+            os.seteuid(65534)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +77,27 @@ def run(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return Done(status, *capsys.readouterr())
 
     return runner
+
+
+@pytest.fixture
+def guarded() -> Iterator[Path]:
+    """A folder in which permissions bind, also where the tests are run by root."""
+    if os.name != "posix":
+        pytest.skip("permissions of POSIX")
+    folder = Path(tempfile.mkdtemp(prefix="gmem-guarded-"))
+    folder.chmod(0o755)
+    yield folder
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def nobody(guarded: Path) -> Iterator[None]:
+    """For the length of a test we are a user without rights, where we are root."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    yield
+    if root:
+        os.seteuid(0)

@@ -50,11 +50,6 @@ def test_every_command_has_a_section_and_every_section_a_command() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_section_shows_the_help_of_its_command(name: str) -> None:
-    assert f"\n$ gmem {name} --help\n" in _section(_page("cli.md"), f"## gmem {name}")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
 def test_a_section_names_every_option_of_its_command_and_no_other(name: str) -> None:
     options = {
         long
@@ -64,7 +59,11 @@ def test_a_section_names_every_option_of_its_command_and_no_other(name: str) -> 
         if long.startswith("--")
     }
     section = _section(_page("cli.md"), f"## gmem {name}")
+    shown, *others = re.findall(r"```console\n.*?```", section, re.DOTALL)
+    for other in others:
+        section = section.replace(other, "")
 
+    assert f"$ gmem {name} --help\n" in shown
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section)) == options | {"--help"}
 
 

@@ -1,4 +1,4 @@
-"""The cascade for people compared with a reference in plain Python, and what is said when nothing is found."""
+"""The cascade for people, compared with a reference in plain Python, and what it suggests."""
 
 from __future__ import annotations
 
@@ -334,6 +334,18 @@ def test_an_active_entity_comes_before_an_archived_one_of_the_name(store: SmallS
     assert look_up(names, "venus").found.state == "archived"
     assert look_up(names, "venus", archived=False).entity is None
     assert look_up(names, "venus", archived=False).suggestions == ()
+
+
+def test_a_former_name_leads_to_the_entity_also_with_its_former_kind(store: SmallStore) -> None:
+    pk = store.entity("New", "service", id_="new")
+    store.db.execute("INSERT INTO redirect SELECT scope, 'Old', 'Team', 'team', pk FROM entity")
+    store.db.execute("INSERT INTO name_key VALUES ('Old', 1, 1, ?)", (pk,))
+    names = Names(store.db, HERE)
+
+    for kind in (None, "team", "service"):
+        answer = look_up(names, "Old", kind)
+        assert (answer.found.id, answer.others) == ("new", ())
+    assert look_up(names, "Old", "lib").entity is None
 
 
 def test_stubs_are_found(store: SmallStore) -> None:

@@ -14,11 +14,13 @@ from snapshots import content, opened, rows
 
 from graphmem.embed import Encoder, Progress, Role
 from graphmem.errors import EncoderError, EncoderMismatch, Interrupted
+from graphmem.findings import Severity
 from graphmem.ingest import ImportOptions
 from graphmem.ingest import run as import_
 from graphmem.recall import Query, search
 from graphmem.reembed import ReembedReport, reembed
 from graphmem.store import Store
+from graphmem.store.check import check
 from graphmem.store.search import Filters, Searcher
 
 LONG = " ".join(f"word{number}" for number in range(70))
@@ -324,6 +326,8 @@ def test_search_answers_by_the_old_encoder_until_the_last_vector_is_there(
         assert now == {name: before[name] for name in now}
         assert index_is_in_step(path)
         assert nearest(path, small(), "Retries three times.")[0] == "Retries three times."
+        with Store(path) as store:
+            assert [one.message for one in check(store).findings if one.severity is Severity.ERROR] == []
         with Store(path) as store:
             encoder = store.encoder()
             assert encoder is not None

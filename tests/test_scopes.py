@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from command_line import as_root
 
 from graphmem import scopes
 from graphmem.errors import UsageError
@@ -219,3 +220,14 @@ def test_a_mapping_that_can_be_cut_twice_is_refused() -> None:
 def test_one_scope_mapped_to_two_is_refused() -> None:
     with pytest.raises(UsageError, match="mapped twice"):
         scopes.parse_scope_map(["team:a=team:b", "team:a=team:c"])
+
+
+def test_a_folder_that_may_not_be_looked_into_is_no_repository(guarded: Path, nobody: None) -> None:
+    def put() -> None:
+        (guarded / "closed").mkdir(mode=0o700)
+        (guarded / "closed" / "inside").mkdir()
+
+    as_root(put)
+    if os.geteuid() == os.getuid():
+        (guarded / "closed").chmod(0)
+    assert scopes.default_scope(guarded / "closed" / "inside") == "global"

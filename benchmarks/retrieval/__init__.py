@@ -1,1 +1,1 @@
-"""The retrieval benchmarks: data as records, stores built by import, questions answered by recall, figures."""
+"""Retrieval benchmarks: data as records, stores built by import, questions put to recall, figures."""

@@ -12,7 +12,7 @@ METRICS: Final = ("recall@5", "mrr", "refused-negative", "refused-answerable")
 
 
 def load(data: Path) -> BenchmarkSet:
-    """The set from its file. Raises `DataMissing`."""
+    """The set from its file. Raises `DataMissingError`."""
     return build(read_json(data, "devbench/devbench_dataset.json"))
 
 

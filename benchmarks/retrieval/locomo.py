@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from .sets import BenchmarkSet, DataMissing, Line, Question, read_json
+from .sets import BenchmarkSet, DataMissingError, Line, Question, read_json
 
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """What the codes of the data mean; some harnesses swap 1 and 4."""
@@ -21,13 +21,13 @@ _FILES: Final = ("locomo-dev/locomo-dev.json", "locomo10.json")
 
 
 def load(data: Path) -> BenchmarkSet:
-    """The set from the first of its files that is in a folder. Raises `DataMissing`."""
+    """The set from the first of its files that is in a folder. Raises `DataMissingError`."""
     for name in _FILES:
         try:
             return build(read_json(data, name))
-        except DataMissing:
+        except DataMissingError:
             continue
-    raise DataMissing(f"neither of {', '.join(_FILES)} is in {data}")
+    raise DataMissingError(f"neither of {', '.join(_FILES)} is in {data}")
 
 
 def build(conversations: Sequence[Mapping[str, Any]]) -> BenchmarkSet:

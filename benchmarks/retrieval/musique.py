@@ -23,14 +23,14 @@ Passage: TypeAlias = Mapping[str, Any]
 
 
 def load_triples(data: Path) -> BenchmarkSet:
-    """Passages and triples. Raises `DataMissing`."""
+    """Passages and triples. Raises `DataMissingError`."""
     passages = read_json(data, f"{_FOLDER}/corpus.json")
     stated = read_json(data, f"{_FOLDER}/openie-triples.json")["docs"]
     return build_triples(passages, stated, read_json(data, f"{_FOLDER}/questions-dev.json"))
 
 
 def load_mentions(data: Path) -> BenchmarkSet:
-    """Passages about the entities of their titles. Raises `DataMissing`."""
+    """Passages about the entities of their titles. Raises `DataMissingError`."""
     passages = read_json(data, f"{_FOLDER}/corpus.json")
     return build_mentions(passages, read_json(data, f"{_FOLDER}/questions-dev.json"))
 

@@ -12,7 +12,7 @@ Line: TypeAlias = dict[str, Any] | list[str]
 """One line of canonical JSONL: a record, or a short triple as it came."""
 
 
-class DataMissing(Exception):
+class DataMissingError(Exception):
     """The files of a set are not where they were looked for."""
 
 
@@ -20,21 +20,21 @@ class DataMissing(Exception):
 class Question:
     """A question, the ids of the memories that answer it, and the group it is counted in.
 
-    `scopes` limits what may answer; `None` is everything. Nothing answers a question without `gold`.
+    `scopes` limits what may answer. Nothing answers a question without `gold`.
     """
 
     id: str
     text: str
     gold: frozenset[str]
     group: str = ""
-    scopes: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] = ("global",)
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSet:
     """One set, ready to be imported and asked.
 
-    `metrics` are names of `graphmem`'s figures in the order of the table, the first being the one that
+    `metrics` are names of figures (see `metrics.py`) in the order of the table, the first being the one that
     recipes are compared by. With `macro` the figure of the set is the plain mean of its groups, else the
     mean of its questions. `notes` say what of the data was left out.
     """
@@ -54,9 +54,9 @@ class BenchmarkSet:
 
 
 def read_json(folder: Path, name: str) -> Any:
-    """The content of a data file. Raises `DataMissing`."""
+    """The content of a data file. Raises `DataMissingError`."""
     path = folder / name
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataMissing(f"{name} is not in {folder}") from None
+        raise DataMissingError(f"{name} is not in {folder}") from None

@@ -87,16 +87,24 @@ class Memories:
     def _meet(self, record: MemoryRecord, refs: list[Ref]) -> list[int]:
         """The entities that references mean, once per scope of the memory."""
         if len(record.scopes) == 1 and len(refs) == 1:
-            found = self._references.meet(record.scopes[0], refs[0], record)
+            found = self._meet_one(record, record.scopes[0], refs[0])
             return [] if found is None else [found]
         met: set[int] = set()
         for ref in refs:
             scopes = [scope for scope in record.scopes if ref.scope in (None, scope)]
             for scope in scopes or record.scopes[:1]:
-                found = self._references.meet(scope, ref, record)
+                found = self._meet_one(record, scope, ref)
                 if found is not None:
                     met.add(found)
         return sorted(met)
+
+    def _meet_one(self, record: MemoryRecord, scope: str, ref: Ref) -> int | None:
+        found = self._references.meet(scope, ref, record)
+        if found is None:
+            self._context.note(
+                "skipped-reference", f"nothing is called '{ref.name}'; it was left out", record
+            )
+        return found
 
     def _target(self, linked: _Linked) -> Target:
         record = linked.record

@@ -140,9 +140,6 @@ class References:
         if policy == "error":
             raise Refused("dangling-reference", f"nothing is called '{ref.name}'")
         if policy == "skip":
-            self._context.note(
-                "skipped-reference", f"nothing is called '{ref.name}'; it was left out", record
-            )
             return None
         key = "" if ref.kind is None else kind_key(ref.kind)
         identity = (scope, ref.name, key)

@@ -56,6 +56,7 @@ _JSON: Final = (
     ("batch", "inputs"), ("batch", "counts"), ("scope_set", "key"),
 )  # fmt: skip
 _NAMES: Final = "SELECT pk, name, aliases FROM entity ORDER BY pk"
+_FORMER: Final = "SELECT entity, name FROM redirect ORDER BY entity"
 _KEYS: Final = "SELECT entity, key, step, alias FROM name_key ORDER BY entity"
 _SETS: Final = "SELECT pk, key FROM scope_set ORDER BY pk"
 _MEMBERS: Final = """
@@ -198,6 +199,9 @@ class _Check:
         """Compares the keys under which entities are found with those that their names give."""
         stored = groupby(self._db.cursor().execute(_KEYS), lambda row: row[0])
         entity, keys = next(stored, (None, iter(())))
+        former: dict[int, list[str]] = {}
+        for pk, name in self._db.cursor().execute(_FORMER):
+            former.setdefault(pk, []).append(name)
         wrong = 0
         for pk, name, aliases in self._db.cursor().execute(_NAMES):
             held: set[tuple[str, int, int]] = set()
@@ -205,7 +209,7 @@ class _Check:
                 held = {(key, step, alias) for _, key, step, alias in keys}
                 entity, keys = next(stored, (None, iter(())))
             wanted = {(key, step, 0) for key, step in name_keys(name)}
-            for alias in json.loads(aliases or "[]"):
+            for alias in (*json.loads(aliases or "[]"), *former.get(pk, ())):
                 wanted |= {(key, step, 1) for key, step in name_keys(alias)}
             wrong += held != wanted
         if wrong:

@@ -187,11 +187,11 @@ def _immutable(name: str) -> apsw.Connection:
 
 def _open_for_writing(db: apsw.Connection, name: str, *, has_file: bool) -> None:
     _identify(db, name)
+    if db.readonly("main"):
+        raise apsw.ReadOnlyError("the file is write-protected")
     if has_file:
         db.pragma("journal_mode", "wal")
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA journal_size_limit = 67108864")
-        if os.name == "posix":
-            Path(name).chmod(0o600)
     _migrate(db, name)
     db.execute("PRAGMA foreign_keys = ON")

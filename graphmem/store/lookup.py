@@ -44,6 +44,11 @@ SELECT {_ROW}, n.key FROM (
 WHERE n.hits >= :least AND {_SEEN} AND (ifnull(:kind, '') = '' OR e.kind_key = :kind)
 ORDER BY n.hits DESC, abs(length(n.key) - :length), n.key, e.name, e.kind_key, s.name, n.alias LIMIT :limit
 """  # noqa: S608
+_FORMER: Final = f"""
+SELECT e.pk, e.id, 1, s.name, e.name, r.kind_key, e.kind, e.updated_at, e.state, e.stub, r.name
+FROM redirect AS r JOIN entity AS e ON e.pk = r.entity JOIN scope AS s ON s.pk = e.scope
+WHERE r.name = :name AND r.kind_key = :kind AND {_SEEN} ORDER BY e.pk, r.scope
+"""  # noqa: S608
 _BY_ID: Final = f"""
 SELECT e.pk, e.id, 0, s.name, e.name, e.kind_key, e.kind, e.updated_at, e.state, e.stub, e.name
 FROM entity AS e JOIN scope AS s ON s.pk = e.scope
@@ -93,6 +98,10 @@ class Names:
     def under(self, key: str, step: int) -> list[Found]:
         """The entities found under a key of a name, at that step of the cascade or a lower one."""
         return self._found(_UNDER, key=key, step=step)
+
+    def former(self, name: str, kind: str) -> list[Found]:
+        """The entities that once had this name together with this comparable kind."""
+        return self._found(_FORMER, name=name, kind=kind)
 
     def containing(self, words: Sequence[str], kind: str | None, limit: int) -> list[Found]:
         """Entities that have all the words in their name or in one alias, those that count most first.

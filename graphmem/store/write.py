@@ -298,6 +298,7 @@ class Writer:
         """A former identity of an entity; nothing when it leads there already."""
         if self.entity(scope, name, key) is not None:
             return
+        self.flush_entities()  # the entity may be among those gathered
         self.dirty = self._redirects = True
         self._db.execute("INSERT INTO redirect VALUES (?, ?, ?, ?, ?)", (scope, name, kind, key, entity))
         self.add_name(entity, name, alias=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import Run
 from conftest import write_records
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 RECORDS: list[dict[str, Any]] = [
     {

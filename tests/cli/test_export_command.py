@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Run, process
+from command_line import Run, as_root, process
 from conftest import write_records
 
 from graphmem import formats
@@ -306,42 +307,6 @@ def test_a_folder_that_no_export_made_is_never_replaced(run: Run, store: Path, t
 # ---- stores that cannot be written --------------------------------------------------------------------
 
 
-@pytest.fixture
-def guarded() -> Iterator[Path]:
-    """A folder in which permissions bind, also where the tests are run by root."""
-    if os.name != "posix":
-        pytest.skip("permissions of POSIX")
-    folder = Path(tempfile.mkdtemp(prefix="gmem-guarded-"))
-    folder.chmod(0o755)
-    yield folder
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755)
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def nobody(guarded: Path) -> Iterator[None]:
-    """For the length of a test we are a user without rights, where we are root."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    yield
-    if root:
-        os.seteuid(0)
-
-
-def as_root(action: Any) -> None:
-    """Does something with the rights that we had."""
-    dropped = os.getuid() == 0 and os.geteuid() != 0
-    if dropped:
-        os.seteuid(0)
-    try:
-        action()
-    finally:
-        if dropped:
-            os.seteuid(65534)
-
-
 def test_a_store_in_a_folder_that_cannot_be_written_is_exported(
     run: Run, store: Path, guarded: Path, nobody: None
 ) -> None:
@@ -392,5 +357,20 @@ def test_batches_that_only_the_log_holds_are_not_passed_over_in_silence(
         guarded.chmod(0o555)
 
     as_root(put)
-    with pytest.raises(StoreReadOnly, match="x.db-wal"):
+    with pytest.raises(StoreReadOnly, match=r"x\.db-wal"):
         Store(guarded / "x.db")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe that is closed early")
+def test_a_reader_that_has_had_enough_is_no_failure(home: Path, run: Run, tmp_path: Path) -> None:
+    many = write_records(tmp_path / "m.jsonl", [{"type": "entity", "name": f"E {i}"} for i in range(3000)])
+    run("import", many, "--db", tmp_path / "m.db")
+    command = [sys.executable, "-m", "graphmem", "export", "--db", str(tmp_path / "m.db")]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.read(100)
+    running.stdout.close()
+    err = running.stderr.read()
+    running.stderr.close()
+    assert (running.wait(timeout=60), err) == (0, b"")

@@ -10,12 +10,13 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-from command_line import Done, Run, process
+from command_line import Done, Run, as_root, process
 from conftest import write_records
 
 from graphmem.outcome import UNRECOGNISED
@@ -165,6 +166,37 @@ def test_file_text_never_reaches_the_terminal_as_commands(run: Run, store: Path,
     done = run("import", path, "--db", store)
     assert "\x1b" not in done.out + done.err
     assert "\\x1b[31mred" in done.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
+@pytest.mark.parametrize(("options", "shown"), [((), True), (("--no-progress",), False)])
+def test_a_bar_is_shown_on_a_terminal_unless_it_is_not_wanted(
+    home: Path, store: Path, tmp_path: Path, options: tuple[str, ...], shown: bool
+) -> None:
+    import pty
+    import termios
+
+    many = write_records(tmp_path / "many.jsonl", [entity(f"E {i}") for i in range(5000)])
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    command = [sys.executable, "-m", "graphmem", "import", str(many), "--db", str(store), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, timeout=60)
+    os.close(theirs)
+    told = b""
+    with suppress(OSError):  # which is how the end shows
+        while piece := os.read(ours, 65536):
+            told += piece
+    os.close(ours)
+    assert (b"reading" in told, b"storing" in told) == (shown, shown)
+    assert done.stdout.decode().splitlines()[1].split() == ["entities", "5,000", "5,000", *"00000"]
+
+
+def test_no_bar_is_shown_where_stderr_is_no_terminal(home: Path, store: Path, tmp_path: Path) -> None:
+    many = write_records(tmp_path / "many.jsonl", [entity(f"E {i}") for i in range(5000)])
+    done = process("import", str(many), "--db", str(store))
+    assert done.stderr.splitlines() == [
+        b"note: stored without vectors: embeddings are off (GRAPHMEM_EMBEDDINGS=off): search is lexical only"
+    ]
 
 
 # ---- exit statuses ------------------------------------------------------------------------------------
@@ -542,6 +574,23 @@ def test_the_store_and_its_folder_are_private(run: Run, store: Path) -> None:
     if os.name == "posix":
         assert stat.S_IMODE(store.stat().st_mode) == 0o600
         assert stat.S_IMODE(store.parent.stat().st_mode) == 0o700
+
+
+def test_a_write_protected_store_is_status_2_and_stays_protected(
+    run: Run, store: Path, guarded: Path, nobody: None
+) -> None:
+    def put() -> None:
+        run("import", SERVICES, "--db", store)
+        (guarded / "x.db").write_bytes(store.read_bytes())
+        (guarded / "x.db").chmod(0o444)
+        guarded.chmod(0o777)
+
+    as_root(put)
+    os.chdir(guarded)
+    done = run("import", FIXTURES / "yaml" / "garden.yml", "--db", guarded / "x.db")
+    assert done.status == 2
+    assert "store-read-only" in done.err
+    assert stat.S_IMODE((guarded / "x.db").stat().st_mode) == 0o444
 
 
 def test_what_a_note_no_longer_says_is_counted_and_kept(run: Run, store: Path, tmp_path: Path) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import Run
 from conftest import write_records
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 RECORDS: list[dict[str, Any]] = [
     {"type": "entity", "name": "AuthService", "kind": "service", "id": "auth"},
-    {"type": "memory", "id": "m1", "content": "Retries three times.", "title": "Retries", "about": ["AuthService"],
-     "valid_at": "2026-05-01", "tags": ["x"], "memory_type": "decision", "source": {"uri": "notes/a.md", "position": 2}},
-    {"type": "memory", "id": "m2", "content": "Older\nstill", "valid_at": "2026-04-01", "source": "notes/a.md"},
+    {"type": "memory", "id": "m1", "content": "Retries three times.", "title": "Retries",
+     "about": ["AuthService"], "valid_at": "2026-05-01", "tags": ["x"], "memory_type": "decision",
+     "source": {"uri": "notes/a.md", "position": 2}},
+    {"type": "memory", "id": "m2", "content": "Older\nstill", "valid_at": "2026-04-01",
+     "source": "notes/a.md"},
     {"type": "memory", "id": "m3", "content": "archived", "valid_at": "2026-03-01", "state": "archived"},
     {"type": "memory", "id": "m4", "content": "theirs", "scopes": ["repo:/b"]},
 ]  # fmt: skip

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from command_line import Run
 from conftest import write_records
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 RECORDS = [
     {"type": "memory", "content": "billing sends the invoice"},

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import Run
 from conftest import write_records
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 RECORDS: list[dict[str, Any]] = [
     {"type": "entity", "name": "AuthService", "kind": "service", "id": "auth", "aliases": ["login"],
      "description": "Knows who you are.", "properties": {"tier": 1}},
     {"type": "entity", "name": "Mercury", "kind": "planet", "id": "planet"},
     {"type": "entity", "name": "Mercury", "kind": "metal", "id": "metal"},
-    {"type": "memory", "id": "m1", "content": "Retries\n three times.", "title": "Retries", "about": ["AuthService"],
-     "importance": 0, "source": {"uri": "notes/a.md", "position": 2}},
+    {"type": "memory", "id": "m1", "content": "Retries\n three times.", "title": "Retries",
+     "about": ["AuthService"], "importance": 0, "source": {"uri": "notes/a.md", "position": 2}},
     {"type": "memory", "id": "both", "content": "a memory"},
     {"type": "entity", "id": "both", "name": "Both"},
     {"type": "relation", "id": "r1", "subject": "AuthService", "predicate": "uses", "object": "Both",
@@ -62,8 +64,8 @@ def test_a_relation_reads_as_text(run: Run) -> None:
     lines = run("show", "r1").out.splitlines()
 
     assert lines[:4] == [
-        "relation r1", "subject          AuthService (service, global)", "object           Both (unknown, global)",
-        "predicate        uses",
+        "relation r1", "subject          AuthService (service, global)",
+        "object           Both (unknown, global)", "predicate        uses",
     ]  # fmt: skip
     assert lines[lines.index("stated by (1)") + 1] == "  m1"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from command_line import Run
 from conftest import write_records
 
 from graphmem.store import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 
 @pytest.fixture

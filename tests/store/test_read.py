@@ -11,9 +11,12 @@ from hash_encoder import HashEncoder
 from search_store import SmallStore
 from snapshots import rows
 
+from graphmem.findings import Severity
 from graphmem.ingest import ImportOptions
 from graphmem.ingest import run as import_
+from graphmem.lookup import look_up
 from graphmem.store import Store
+from graphmem.store.check import check
 from graphmem.store.lookup import Names
 from graphmem.store.read import ItemRef, Reader
 from graphmem.store.search import Filters
@@ -263,6 +266,18 @@ def test_a_former_id_leads_to_the_item(full: Store) -> None:
     found = Names(full.db, HERE).by_id("e1-too")
     assert found is not None
     assert found.id == "e1"
+
+
+def test_an_entity_that_comes_with_former_names_is_found_by_them(tmp_path: Path) -> None:
+    record = {"type": "entity", "name": "New", "kind": "service", "scope": "global", "id": "new",
+              "redirects": [{"name": "Old", "kind": "team", "scope": "global"}]}  # fmt: skip
+    manifest = {"type": "manifest", "format": "graphmem", "version": 1}
+    path = write_records(tmp_path / "export.jsonl", [manifest, record])
+    with Store(tmp_path / "memory.db", write=True) as store:
+        import_(store, ImportOptions([str(path)], clock=CLOCK))
+        assert shown(store, "new")["redirects"] == [{"name": "Old", "kind": "team", "scope": "global"}]
+        assert look_up(Names(store.db, HERE), "old").found.id == "new"
+        assert [one for one in check(store).findings if one.severity is Severity.ERROR] == []
 
 
 def test_long_lists_of_an_item_are_pages(store: SmallStore) -> None:
