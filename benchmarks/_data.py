@@ -6,11 +6,13 @@ import json
 import random
 from pathlib import Path
 
-_WORDS = (
-    "service token session cache queue database index vector graph memory recall import export sync commit batch "
-    "record resolve name alias scope origin digest encoder chunk search hybrid lexical semantic fusion rank score "
-    "limit page filter time valid deploy rollback latency timeout retry owner review incident runbook alert"
-).split()
+_WORDS = [
+    "service", "token", "session", "cache", "queue", "database", "index", "vector", "graph", "memory",
+    "recall", "import", "export", "sync", "commit", "batch", "record", "resolve", "name", "alias",
+    "scope", "origin", "digest", "encoder", "chunk", "search", "hybrid", "lexical", "semantic",
+    "fusion", "rank", "score", "limit", "page", "filter", "time", "valid", "deploy", "rollback",
+    "latency", "timeout", "retry", "owner", "review", "incident", "runbook", "alert",
+]  # fmt: skip
 
 
 def mixed_records(count: int, seed: int = 7) -> list[str]:

@@ -19,7 +19,8 @@ from _data import mixed_records
 
 from graphmem import lexical
 from graphmem.embed import from_environ, load
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.store import Store
 
 
@@ -40,7 +41,9 @@ def texts_of(store: Store) -> list[str]:
     ]
     texts += [
         lexical.relation_text(fact, names[subject], predicate, names[object_])
-        for fact, subject, predicate, object_ in db.execute("SELECT fact, subject, predicate, object FROM relation")
+        for fact, subject, predicate, object_ in db.execute(
+            "SELECT fact, subject, predicate, object FROM relation"
+        )
     ]
     return texts
 

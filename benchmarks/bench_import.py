@@ -23,10 +23,20 @@ from typing import Any
 from _data import write_mixed
 
 from graphmem import lexical
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.store import Store
 
-TABLES = ("entity", "name_key", "memory", "memory_link", "memory_tag", "relation", "stated_by", "contribution")
+TABLES = (
+    "entity",
+    "name_key",
+    "memory",
+    "memory_link",
+    "memory_tag",
+    "relation",
+    "stated_by",
+    "contribution",
+)
 FIXED = ("scope", "scope_set", "scope_member", "origin", "batch")
 
 
@@ -119,7 +129,6 @@ def _fresh(folder: Path) -> Iterator[Path]:
         yield folder / f"{number}.db"
 
 
-
 def measure(records: int, repeats: int) -> dict[str, float | int]:
     """The figures for one size."""
     with tempfile.TemporaryDirectory() as name:
@@ -167,7 +176,10 @@ def child(source: str) -> None:
         # Not ru_maxrss: on Linux it starts from what the parent used when it forked.
         print(int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024)
     else:
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 * 1024 if sys.platform == "darwin" else 1024))
+        print(
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            / (1024 * 1024 if sys.platform == "darwin" else 1024)
+        )
 
 
 def main() -> None:
@@ -175,7 +187,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--memory", type=int, default=100_000, help="records of the memory measurement, 0 for none")
+    parser.add_argument(
+        "--memory", type=int, default=100_000, help="records of the memory measurement, 0 for none"
+    )
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     rows = [measure(records, asked.repeats) for records in asked.records]

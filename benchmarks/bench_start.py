@@ -44,7 +44,9 @@ def install(folder: Path) -> Path:
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
-    subprocess.run([sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-deps", wheel], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-deps", wheel], check=True
+    )
     # Path files inside a folder named by a path file are not read, so no editable hook comes along.
     (Path(target) / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return scripts
@@ -53,7 +55,9 @@ def install(folder: Path) -> Path:
 def milliseconds(command: list[str], env: dict[str, str], cwd: Path) -> float:
     """How long a command takes from start to end."""
     began = time.perf_counter()
-    subprocess.run(command, env=env, cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        command, env=env, cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     return (time.perf_counter() - began) * 1000
 
 
@@ -71,7 +75,9 @@ def measure(memories: int, repeats: int) -> dict[str, float]:
         large.write_text("\n".join(wanted) + "\n")
         work = folder / "empty"
         work.mkdir()
-        subprocess.run([gmem, "import", str(large), "--json"], env=env, cwd=work, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [gmem, "import", str(large), "--json"], env=env, cwd=work, check=True, stdout=subprocess.DEVNULL
+        )
         commands = {
             "python -c pass": [python, "-c", "pass"],
             "--help": [gmem, "--help"],

@@ -216,8 +216,7 @@ RULES: dict[str, Rule] = {
             (
                 "manifest-mismatch",
                 "a file that does not hold what its manifest says",
-                "it was cut or edited since it was exported; export it again, "
-                "or remove the manifest line to import it as an ordinary file",
+                "it was cut or edited since it was exported: export it again, or take the manifest line out",
             ),
         ),
         *_rules(

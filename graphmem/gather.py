@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from graphmem import formats
 from graphmem.commit import Input, natural_key
@@ -15,6 +15,7 @@ from graphmem.errors import AmbiguousFormat, FormatError, FormatFailed, UnknownF
 from graphmem.findings import Finding, Severity, finding
 from graphmem.mapping import to_mapping
 from graphmem.names import kind_key
+from graphmem.options import ImportOptions
 from graphmem.outcome import UNRECOGNISED, ImportReport
 from graphmem.prepare import canonical_json, prepare
 from graphmem.reading import Found, discover, open_input
@@ -38,27 +39,6 @@ STDIN_URI: Final = "stdin:"
 _TELL_EVERY: Final = 2_000
 
 
-class Wanted(Protocol):
-    """The options that reading an input needs."""
-
-    @property
-    def paths(self) -> Sequence[str]: ...
-    @property
-    def format(self) -> str | None: ...
-    @property
-    def encoding(self) -> str | None: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def map_scope(self) -> Mapping[str, str]: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def max_errors(self) -> int | None: ...
-    @property
-    def strict(self) -> bool: ...
-
-
 @dataclass(slots=True)
 class _File:
     """The input that is being read."""
@@ -75,7 +55,7 @@ class Gathering:
     """Reads all inputs; afterwards `spool` holds the batches and `inputs` where they came from."""
 
     def __init__(
-        self, wanted: Wanted, tables: Callable[[], RunTables], report: ImportReport,
+        self, wanted: ImportOptions, tables: Callable[[], RunTables], report: ImportReport,
         progress: Callable[[str, int, int | None], None] | None,
         keep_reject: Callable[[Record | formats.Rejected], None],
     ) -> None:  # fmt: skip
@@ -108,8 +88,11 @@ class Gathering:
                 self._read(found, siblings.get(found.root, frozenset()))
             if self.gave_up:
                 return
-        if self._batch and not (self._wanted.strict and self._report.findings.errors):
-            self._flush(self._batch)
+        self._flush(self._batch)
+
+    def _is_lost(self) -> bool:
+        """Whether it is known already that nothing will be stored."""
+        return self._wanted.strict and self._report.findings.errors > 0
 
     # ---- one input --------------------------------------------------------------------------------
 
@@ -246,7 +229,7 @@ class Gathering:
 
     def _flush(self, batch: list[Record], lane: int | None = None) -> None:
         """Notes what a full batch declares and puts it aside."""
-        if not batch:
+        if not batch or self._is_lost():
             return
         tables = self._tables()
         if not tables.archives:
@@ -254,8 +237,15 @@ class Gathering:
         transport = [one.transport for one in self.inputs]
         entities = [one for one in batch if type(one) is EntityRecord]
         tables.declare(
-            (one.scope or "", one.name, kind_key(one.kind), one.kind, one.aliases,
-             one.updated_at or one.created_at, one.digest)
+            (
+                one.scope or "",
+                one.name,
+                kind_key(one.kind),
+                one.kind,
+                one.aliases,
+                one.updated_at or one.created_at,
+                one.digest,
+            )
             for one in entities
         )
         refs: set[tuple[str, str, str, str]] = set()

@@ -11,18 +11,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from graphmem import times
-from graphmem.commit import BASE_ORIGIN, Choices, Input, NeedVectors, RunState, commit_batch
+from graphmem.commit import BASE_ORIGIN, Input, NeedVectors, RunState, commit_batch
 from graphmem.errors import Interrupted
 from graphmem.gather import Gathering
+from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport, InputSummary
 from graphmem.prepare import canonical_json
-from graphmem.records import GLOBAL_SCOPE, KINDS, Record
+from graphmem.records import KINDS, Record
 from graphmem.rejects import Rejects
 from graphmem.store import Store
 from graphmem.store.vectors import StoredEncoder, check_encoder
@@ -32,29 +32,10 @@ from graphmem.ulid import mint
 if TYPE_CHECKING:
     from graphmem.embed import Encoder
 
-DEFAULT_BATCH_SIZE: Final = 10_000
 _ENCODE_AT_ONCE: Final = 512
 
 Progress = Callable[[str, int, int | None], None]
 """Told the stage ("read", "encode", "store"), how much of it is done, and of how much if that is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """What the caller asks of an import."""
-
-    paths: Sequence[str]
-    format: str | None = None
-    encoding: str | None = None
-    scope: str = GLOBAL_SCOPE
-    map_scope: Mapping[str, str] = field(default_factory=dict)
-    choices: Choices = field(default_factory=Choices)
-    strict: bool = False
-    atomic: bool = False
-    batch_size: int = DEFAULT_BATCH_SIZE
-    max_errors: int | None = None
-    command: str = "import"
-    clock: str | None = None
 
 
 @contextmanager

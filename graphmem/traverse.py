@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, Protocol
 
 from graphmem.store.graph import Direction, Edge, Node
@@ -134,7 +135,7 @@ class _Side:
                 forward = near == edge.subject
                 if near not in inside or far in self.distance or near == far:
                     continue
-                if self.direction == "out" and not forward or self.direction == "in" and forward:
+                if (self.direction == "out" and not forward) or (self.direction == "in" and forward):
                     continue
                 reached.setdefault(far, {}).setdefault(near, []).append(edge)
         visible = graph.nodes(sorted(reached))
@@ -209,7 +210,7 @@ def _collect(
         found.paths.append(
             tuple(
                 Step(nodes[a], nodes[b], tuple(sorted(_edges(left, right, a, b), key=lambda edge: edge.id)))
-                for a, b in zip(trail, trail[1:], strict=False)
+                for a, b in pairwise(trail)
             )
         )
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from graphmem.ingest import ImportOptions, Progress, rehearse, run
+from graphmem.ingest import Progress, rehearse, run
+from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.store import Store
 

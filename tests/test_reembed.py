@@ -15,8 +15,8 @@ from snapshots import content, opened, rows
 from graphmem.embed import Encoder, Progress, Role
 from graphmem.errors import EncoderError, EncoderMismatch, Interrupted
 from graphmem.findings import Severity
-from graphmem.ingest import ImportOptions
 from graphmem.ingest import run as import_
+from graphmem.options import ImportOptions
 from graphmem.recall import Query, search
 from graphmem.reembed import ReembedReport, reembed
 from graphmem.store import Store

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.store import Store
 from graphmem.store.graph import Direction, Edge, Graph, Node
 from graphmem.store.search import Filters

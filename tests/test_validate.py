@@ -10,7 +10,8 @@ from conftest import write_records
 
 from graphmem.commit import Choices
 from graphmem.errors import StoreNotFound
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.store import Store
 from graphmem.validate import validate

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import graphmem
 from graphmem.embed import Encoder
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.store import SCHEMA_VERSION, Store
 

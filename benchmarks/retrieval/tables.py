@@ -94,7 +94,8 @@ def difference_text(row: Mapping[str, Any]) -> str:
 
 def run_lines(run: Mapping[str, Any]) -> Iterator[str]:
     """A whole run."""
-    yield f"encoder: {run['encoder'] or 'none, by words only'}"
+    if run["sets"]:
+        yield f"encoder: {run['encoder'] or 'none, by words only'}"
     for name, why in run["skipped"].items():
         yield f"{name}: skipped, {why}"
     for name, found in run["sets"].items():

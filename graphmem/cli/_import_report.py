@@ -61,9 +61,9 @@ def _stored(report: ImportReport, store: str) -> str:
         return f"dry run: nothing was stored in {store}"
     if report.batches:
         return f"stored in {store} ({_number(len(report.batches), 'batch', 'batches')})"
-    if report.total("skipped") or report.total("rejected") or not report.usable:
-        return f"nothing was stored in {store}"
-    return f"nothing new for {store}"
+    if report.total("unchanged") or report.total("merged") or not report.total("read"):
+        return f"nothing new for {store}"
+    return f"nothing was stored in {store}"
 
 
 def _number(count: int, one: str, many: str = "") -> str:

@@ -51,12 +51,13 @@ def input_options(function: _Function) -> _Function:
 
 
 def brief(
-    findings: Iterable[Finding], by_rule: Mapping[str, int] | None = None, *, all_of: Severity | None = None
-) -> str:
+    findings: Iterable[Finding], by_rule: Mapping[str, int] | None = None, *,
+    all_of: Severity | None = None, whole: str = "",
+) -> str:  # fmt: skip
     """The findings for a person: of each rule the first ones, its hint once, and how many more there are.
 
     `by_rule` counts all findings, also those that are not among `findings`; `all_of` is the least severity
-    of which all are shown.
+    of which all are shown; `whole` says where all can be seen.
     """
     findings = ordered(findings)
     total = by_rule or Counter(one.rule for one in findings)
@@ -74,6 +75,8 @@ def brief(
             lines.append(f"  hint: {visible(one.hint)}")
     more = {rule: total[rule] - count for rule, count in sorted(shown.items()) if total[rule] > count}
     lines += [f"{severities[rule].word}: and {count:,} more like it [{rule}]" for rule, count in more.items()]
+    if more and whole:
+        lines.append(f"  hint: {whole}")
     return "\n".join(lines)
 
 

@@ -19,7 +19,8 @@ from graphmem.commit import Choices
 from graphmem.config import Config
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_NOTHING_USABLE, Interrupted
 from graphmem.findings import Finding
-from graphmem.ingest import DEFAULT_BATCH_SIZE, ImportOptions, rehearse, run
+from graphmem.ingest import rehearse, run
+from graphmem.options import DEFAULT_BATCH_SIZE, ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.outfile import replacing
 from graphmem.rejects import Rejects
@@ -173,7 +174,7 @@ def _write_report(report: ImportReport, target: Path) -> None:
 
 def _tell(report: ImportReport) -> None:
     """What is wrong, on stderr."""
-    told = brief(report.findings, report.findings.by_rule)
+    told = brief(report.findings, report.findings.by_rule, whole="--json and --report FILE tell all of them")
     if told:
         for line in told.split("\n"):
             note(line)

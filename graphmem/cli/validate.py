@@ -14,7 +14,7 @@ from graphmem.cli._shared import configuration, here, note, say, standard_option
 from graphmem.commit import Choices
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTEGRITY, UsageError
 from graphmem.findings import Severity
-from graphmem.ingest import ImportOptions
+from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.outfile import replacing
 from graphmem.render import STYLES, counts, render, summary
@@ -94,7 +94,8 @@ def _rendered(report: ImportReport, style: str, fail_on: Severity) -> str:
 
 def _as_text(report: ImportReport) -> str:
     """The findings, of notes only the first, then how much there was in all."""
-    lines = [brief(report.findings, report.findings.by_rule, all_of=Severity.WARNING)]
+    whole = "--format json tells all of them"
+    lines = [brief(report.findings, report.findings.by_rule, all_of=Severity.WARNING, whole=whole)]
     read = f"{report.total('read'):,} record{'' if report.total('read') == 1 else 's'}"
     inputs = f"{len(report.inputs):,} file{'' if len(report.inputs) == 1 else 's'}"
     lines.append(f"{read} in {inputs}: {summary(report.findings)}")

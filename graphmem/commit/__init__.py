@@ -46,8 +46,8 @@ def commit_batch(
 ) -> None:
     """Stores a batch's records, with their vectors when there is an encoder.
 
-    `hold` gives the store's encoder and sets it at need; `ready` are the vectors encoded so far, by digest of their text. The caller
-    owns the transaction. Raises `NeedVectors`.
+    `hold` gives the store's encoder and sets it at need; `ready` are the vectors encoded so far, by digest
+    of their text. The caller owns the transaction. Raises `NeedVectors`.
     """
     context = BatchContext(run, writer, encoder)
     references = References(context)

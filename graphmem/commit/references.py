@@ -26,7 +26,7 @@ class References:
         self._writer = context.writer
         self._tables = context.tables
         self._rivals = context.run.rivals.get(ENTITY, {})
-        self._met: dict[tuple[str, Ref], int | None | Refused] = {}
+        self._met: dict[tuple[str, Ref], int | Refused | None] = {}
         self._identities: dict[int, Identity] = {}
         self._pks: dict[Identity, int] = {}
         self._ids: dict[int, str] = {}
@@ -132,6 +132,8 @@ class References:
             self._context.note("resolved-by-words", f"'{ref.name}' was taken as '{chosen.name}'", record)
         if chosen.pk is not None:
             self.learn(chosen.pk, chosen.identity, chosen.id)
+            if ref.kind is not None and self._tables.has_completions:
+                self._complete(chosen.pk, chosen.identity)
             return chosen.pk
         return self._stand_for(chosen.identity, chosen.kind)
 
@@ -148,6 +150,18 @@ class References:
             self._context.note("stub-created", f"nothing is called '{ref.name}'; a stub was made", record)
             found = self._make_stub(identity, ref.kind if key else None)
         return found
+
+    def _complete(self, pk: int, identity: Identity) -> None:
+        """Gives an entity of unknown kind the kind that only references give it, so that it is no namesake."""
+        kind = self._tables.referred_kind(*identity)
+        row = None if kind is None else self._writer.row(ENTITY, pk)
+        if row is None or row["kind_key"]:
+            return
+        row["kind"], row["kind_key"] = kind, identity[2]
+        self._writer.keep_version(ENTITY, pk)
+        self._writer.update(ENTITY, row, lexical.entity_row(row["name"], row["aliases"], row["description"]))
+        said = lexical.entity_text(row["name"], kind, row["description"])
+        self._context.want_vector(ENTITY, pk, said, new=False)
 
     # ---- stubs ------------------------------------------------------------------------------------
 

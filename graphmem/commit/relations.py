@@ -109,9 +109,9 @@ class Relations:
         return True
 
     def _minted(self, key: _Key) -> str:
-        subject, object_ = self._references.identity(key.subject), self._references.identity(key.object)
+        subject, object_ = self._references.entity_id(key.subject), self._references.entity_id(key.object)
         return mint(
-            self._run.clock, "relation", key.scope, *subject, key.predicate, *object_, key.valid_at or ""
+            self._run.clock, "relation", key.scope, subject, key.predicate, object_, key.valid_at or ""
         )
 
     def _new_id(self, key: _Key, group: list[RelationRecord]) -> str:

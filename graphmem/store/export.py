@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
-
-import apsw
+from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.mapping import ordered
 from graphmem.records import UNKNOWN_KIND
 from graphmem.store.sets import Scopes
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, RELATION
+
+if TYPE_CHECKING:
+    import apsw
 
 Mapping = dict[str, Any]
 
@@ -123,7 +124,7 @@ class Exporting:
     def _where(self, alias: str, table: str) -> str:
         if not self._filtered:
             return ""
-        return f"WHERE {alias}.pk IN (SELECT pk FROM temp.export_{table})"
+        return f"WHERE {alias}.pk IN (SELECT pk FROM temp.export_{table})"  # noqa: S608
 
     def counts(self) -> dict[str, int]:
         """How many items of each kind the export has."""

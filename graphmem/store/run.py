@@ -32,7 +32,7 @@ CREATE TEMP TABLE run_weak (
   scope TEXT, name TEXT, kind_key TEXT, kind TEXT, PRIMARY KEY (scope, name, kind_key)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE run_complete (
-  scope TEXT, name TEXT, kind_key TEXT, entity INTEGER, PRIMARY KEY (scope, name, kind_key)
+  scope TEXT, name TEXT, kind_key TEXT, entity INTEGER, kind TEXT, PRIMARY KEY (scope, name, kind_key)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE run_id (
   kind INTEGER, id TEXT, key BLOB, main INTEGER, PRIMARY KEY (kind, id, key)
@@ -123,6 +123,12 @@ UNION ALL
 SELECT name, kind_key FROM run_decl
 WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
 """
+_KINDLESS_OF: Final = """
+SELECT pk FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND kind_key = ''
+UNION ALL
+SELECT pk FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key = ''
+"""
+_WEAKLY: Final = "INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)"
 _COMPLETABLE: Final = """
 SELECT DISTINCT d.scope, e.name, e.pk FROM run_decl AS d
 JOIN scope AS s ON s.name = d.scope
@@ -254,31 +260,36 @@ class RunTables:
             if len(known) == 1:
                 self._complete(scope, name, known.pop(), pk)
 
-    def _complete(self, scope: str, name: str, key: str, pk: int) -> None:
+    def _complete(self, scope: str, name: str, key: str, pk: int, kind: str | None = None) -> None:
         self.has_completions = True
-        self._db.execute("INSERT OR IGNORE INTO run_complete VALUES (?, ?, ?, ?)", (scope, name, key, pk))
+        self._db.execute(
+            "INSERT OR IGNORE INTO run_complete VALUES (?, ?, ?, ?, ?)", (scope, name, key, pk, kind)
+        )
 
     def _settle_weak(self, *, stubs: bool) -> None:
-        """References with a kind that nothing answers to declare a stub of that kind, or complete one."""
+        """References with a kind that nothing answers to.
+
+        They declare a stub of that kind; the only kind of a name is also that of what has none.
+        """
         db = self._db
-        unmet: list[tuple[str, str, str, str]] = []
-        for scope, name, key, kind in db.execute(
-            "SELECT * FROM run_weak ORDER BY scope, name, kind_key"
-        ).fetchall():
+        unmet: dict[tuple[str, str], dict[str, str]] = {}
+        for scope, name, key, kind in db.execute("SELECT * FROM run_weak ORDER BY scope, name, kind_key").fetchall():
             if not self.resolve(scope, name, kind).candidates:
-                unmet.append((scope, name, key, kind))
-        for scope, name, key, kind in unmet if stubs else ():
-            db.execute("INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)",
-                       (scope, name, key, kind))  # fmt: skip
-            self.has_weak = self._unkeyed = True
-        kinds: dict[tuple[str, str], set[str]] = {}
-        for scope, name, key, _ in unmet:
-            kinds.setdefault((scope, name), set()).add(key)
-        for (scope, name), keys in kinds.items():
+                unmet.setdefault((scope, name), {})[key] = kind
+        for (scope, name), kinds in unmet.items():
             held = self._store_kinds(scope, name)
-            declared = {key for (key,) in db.execute(_RUN_KINDS, (scope, name))}
-            if set(held) == {""} and len(keys | declared) == 1:
-                self._complete(scope, name, keys.pop(), held[""])
+            kindless = db.execute(_KINDLESS_OF, (scope, name)).fetchall()
+            known = {*filter(None, held), *(key for (key,) in db.execute(_RUN_KINDS, (scope, name))), *kinds}
+            joins = len(known) == 1 and bool(kindless or "" in held)
+            if stubs or joins:
+                self.has_weak = self._unkeyed = True
+                db.executemany(_WEAKLY, [(scope, name, key, kind) for key, kind in kinds.items()])
+            if joins:
+                key, kind = kinds.popitem()
+                self.has_finals = self.has_finals or bool(kindless)
+                db.executemany("UPDATE run_decl SET final_kind = ? WHERE pk = ?", [(key, pk) for (pk,) in kindless])
+                if "" in held:
+                    self._complete(scope, name, key, held[""], kind)
 
     def _fold_case(self) -> None:
         """Declared names that differ only by case take one spelling: the store's, else the greatest."""
@@ -351,10 +362,17 @@ class RunTables:
         ).get
         return found
 
+    def referred_kind(self, scope: str, name: str, key: str) -> str | None:
+        """The kind that references alone give to a stored entity of unknown kind."""
+        found: str | None = self._db.execute(
+            "SELECT kind FROM run_complete WHERE scope = ? AND name = ? AND kind_key = ?", (scope, name, key)
+        ).get
+        return found
+
     def resolve(self, scope: str, name: str, kind: str | None, only: str | None = None) -> Resolution:
         """What a reference means in a scope; `only` limits it to one scope named by the reference."""
 
-        if kind is None and only is None and self.pending <= 0 and not self.has_weak:
+        if kind is None and only is None and self.pending <= 0 and not (self.has_weak or self.has_completions):
             row = self._only(name)
             if row is not None and (row[1] == scope or row[1] == GLOBAL_SCOPE):
                 pk, of, held, held_key, held_kind, updated, alias, id_ = row

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import apsw
+if TYPE_CHECKING:
+    import apsw
 
 _FIND: Final = "SELECT pk FROM scope WHERE name = ?"
 _ADD: Final = "INSERT INTO scope (name) VALUES (?) RETURNING pk"

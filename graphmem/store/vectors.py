@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
-
-import apsw
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphmem.errors import EncoderMismatch, StoreError
 from graphmem.store.connection import load_vectors
+
+if TYPE_CHECKING:
+    import apsw
 
 INDEXES: Final = ("vec_entity", "vec_memory", "vec_relation")
 DOCUMENT: Final = 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
-
-import apsw
+from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.names import name_keys, words
 from graphmem.prepare import canonical_json
 from graphmem.store.sets import Scopes
+
+if TYPE_CHECKING:
+    import apsw
 
 ENTITY, MEMORY, RELATION = 0, 1, 2
 TABLES: Final = ("entity", "memory", "relation")

@@ -144,7 +144,7 @@ def test_many_findings_of_one_rule_are_cut_short_on_stderr_and_whole_in_the_repo
     triples = write_records(tmp_path / "t.jsonl", [["a", "knows", f"b{i}"] for i in range(300)])
     done = run("import", triples, "--db", store, "--report", tmp_path / "report.json")
     assert done.err.count("a stub was made") == 3
-    assert "note: and 298 more like it [stub-created]" in done.err
+    assert "note: and 298 more like it [stub-created]\n  hint: --json and --report FILE tell all" in done.err
     report = json.loads((tmp_path / "report.json").read_text())
     assert len(report["findings"]) == report["findings_by_rule"]["stub-created"] == 301
 
@@ -429,6 +429,15 @@ def test_strict_stores_nothing_if_there_is_any_error(run: Run, store: Path, tmp_
         counts = done.json["counts"][kind]
         assert counts["skipped"] == counts["read"] - counts["rejected"]
     assert not store.exists() or numbers(store) == {"entity": 0, "memory": 0, "relation": 0, "batch": 0}
+
+
+def test_strict_makes_no_store_for_an_input_with_an_error_near_its_start(
+    run: Run, store: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("bad\n" + "".join(f'["a","knows","b{i}"]\n' for i in range(50)))
+    assert run("import", path, "--db", store, "--strict", "--batch-size", "10").status == 1
+    assert not store.parent.exists()
 
 
 def test_strict_rolls_back_changes_to_what_was_there(run: Run, store: Path, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from hash_encoder import HashEncoder
 
 from graphmem.errors import StoreDamaged
 from graphmem.findings import Severity
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.store import Store
 from graphmem.store.check import StoreReport, check
 from graphmem.store.connection import load_vectors

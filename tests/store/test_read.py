@@ -12,9 +12,9 @@ from search_store import SmallStore
 from snapshots import rows
 
 from graphmem.findings import Severity
-from graphmem.ingest import ImportOptions
 from graphmem.ingest import run as import_
 from graphmem.lookup import look_up
+from graphmem.options import ImportOptions
 from graphmem.store import Store
 from graphmem.store.check import check
 from graphmem.store.lookup import Names
