@@ -1,7 +1,7 @@
 """How well the recipes find what is asked for, on public sets, beside the figures of others.
 
     python benchmarks/bench_retrieval.py [--data DIR] [--sets locomo musique musique-mentions devbench]
-        [--recipe R …] [--limit-questions N] [--json] [--cache DIR] [--save FILE]
+        [--recipe R …] [--limit-questions N] [--json] [--cache DIR] [--rebuild] [--save FILE]
     python benchmarks/bench_retrieval.py --compare BEFORE.json AFTER.json
     python benchmarks/bench_retrieval.py --speed [--large]
 
@@ -66,16 +66,14 @@ def limited(wanted: BenchmarkSet, limit: int | None) -> BenchmarkSet:
     return replace(wanted, questions=chosen)
 
 
-def run_sets(
-    sets: list[BenchmarkSet], recipes: list[str], encoder: Encoder | None, cache: Path
-) -> dict[str, Any]:
+def run_sets(sets: list[BenchmarkSet], asked: argparse.Namespace, encoder: Encoder | None) -> dict[str, Any]:
     """The documents of the sets, by name."""
     documents = {}
     for wanted in sets:
         say(f"{wanted.name}: importing, where no store is kept")
-        path, imported = stores.store_of(wanted, encoder, cache)
+        path, imported = stores.build(wanted.name, wanted.jsonl(), encoder, asked.cache, anew=asked.rebuild)
         runs = {}
-        for recipe in recipes:
+        for recipe in asked.recipe:
             say(f"{wanted.name}: {recipe}")
             try:
                 runs[recipe] = answering.ask(path, wanted, recipe, encoder)
@@ -101,9 +99,9 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
     available = load(from_environ(os.environ, home_folder(os.environ, Path.cwd())))
     if available.encoder is None:
         say(f"by words only: {available.reason}")
-        return run | {"sets": run_sets(sets, asked.recipe, None, asked.cache)}
+        return run | {"sets": run_sets(sets, asked, None)}
     with KeptVectors(available.encoder, asked.cache) as encoder:
-        documents = run_sets(sets, asked.recipe, encoder, asked.cache)
+        documents = run_sets(sets, asked, encoder)
         return run | {"encoder": encoder.info.name, "sets": documents}
 
 
@@ -133,6 +131,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--recipe", nargs="+", choices=recipes, default=recipes)
     parser.add_argument("--limit-questions", type=int, metavar="N", help="at most so many questions of a set")
     parser.add_argument("--cache", type=Path, metavar="DIR", default=Path(__file__).parent / ".cache")
+    parser.add_argument("--rebuild", action="store_true", help="import again, also where a store is kept")
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="where the run goes, else last-run.json in --cache"
     )

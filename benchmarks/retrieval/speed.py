@@ -18,8 +18,6 @@ from itertools import accumulate, product
 from pathlib import Path
 from typing import Any, Final, cast
 
-import numpy as np
-
 from graphmem.embed import Chunk, EncoderInfo, Progress, Role
 from graphmem.recall import Query, Recipe, search
 from graphmem.store import Store
@@ -60,6 +58,8 @@ class WordVectors:
     def __init__(self, words: Words) -> None:
         self.info = EncoderInfo("made-up words", "", sha256(b"made-up words 1").hexdigest(), DIMENSION)
         self._rows = {word: row for row, word in enumerate(words.words)}
+        import numpy as np
+
         rows = len(words.words)
         directions = np.random.default_rng(_SEED).standard_normal((rows, DIMENSION)).astype("<f4")
         weights = np.log(np.arange(rows) + 10).astype("<f4") - 1
@@ -84,7 +84,7 @@ class WordVectors:
     def _encode(self, text: str) -> bytes:
         known = [self._rows[word] for word in re.findall(r"\w+", text.lower()) if word in self._rows]
         total = self._vectors[known or [0]].sum(axis=0)
-        data: bytes = (total / np.linalg.norm(total)).astype("<f4").tobytes()
+        data: bytes = (total / float(total @ total) ** 0.5).astype("<f4").tobytes()
         return data
 
 

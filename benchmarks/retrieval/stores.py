@@ -15,11 +15,9 @@ from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.store import SCHEMA_VERSION, Store
 
-from .sets import BenchmarkSet
-
 _SHAPED_BY: Final = (
     "lexical.py", "scripts.py", "names.py", "resolve.py", "mention*.py", "mentions/*.py", "commit/*.py",
-    "store/sql/*.sql", "store/write.py", "store/mention*.py",
+    "store/sql/*.sql", "store/write.py", "store/mention*.py", "store/vectors.py",
 )  # fmt: skip
 """The sources that decide what an import puts into a store."""
 
@@ -44,19 +42,16 @@ def encoder_name(encoder: Encoder | None) -> str:
     return encoder.info.digest if encoder is not None else "none"
 
 
-def store_of(wanted: BenchmarkSet, encoder: Encoder | None, cache: Path) -> tuple[Path, dict[str, Any]]:
-    """The store of a set, built when there is none yet, and what its import reported.
+def build(
+    name: str, content: str, encoder: Encoder | None, cache: Path, *, anew: bool = False
+) -> tuple[Path, dict[str, Any]]:
+    """The store of JSONL records under a name, built when there is none yet, and what its import reported.
 
-    Stores of the same set that do not fit any more are removed.
+    With `anew` it is built in any case. Stores of that name that do not fit any more are removed.
     """
-    return build(wanted.name, wanted.jsonl(), encoder, cache)
-
-
-def build(name: str, content: str, encoder: Encoder | None, cache: Path) -> tuple[Path, dict[str, Any]]:
-    """The store of JSONL records under a name, and what its import reported."""
     key = digest_of([content.encode(), encoder_name(encoder).encode(), product_digest().encode()])
     path, said = cache / f"{name}-{key}.db", cache / f"{name}-{key}.json"
-    if path.exists() and said.exists():
+    if path.exists() and said.exists() and not anew:
         return path, dict(json.loads(said.read_text(encoding="utf-8")))
     cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="building-", dir=cache) as folder:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-_LABEL: Final = 50
+_GROUP: Final = 14
+_HEAD: Final = "mean of groups ± standard error"
 
 
 def _number(value: float, *, signed: bool = False) -> str:
@@ -16,27 +17,35 @@ def _number(value: float, *, signed: bool = False) -> str:
 
 def set_lines(name: str, found: Mapping[str, Any]) -> Iterator[str]:
     """One set: our recipes, others' figures beside them, the groups, the differences."""
-    metrics: list[str] = found["metrics"]
-    wide = max(16, *(len(metric) + 2 for metric in metrics))
     yield f"{name}: {found['title']}; {found['questions']} questions"
     yield from (f"  {note}" for note in (*found["notes"], *_import_notes(found["import"])))
-    mean = "mean of groups ± standard error" if found["macro"] else "mean ± standard error"
-    yield f"  {mean:<{_LABEL}}" + "".join(f"{metric:>{wide}}" for metric in metrics) + f"{'p50 ms':>9}"
+    labels = [_anchor_label(anchor) for anchor in found["anchors"]]
+    label = 2 + max(len(one) for one in (*labels, _HEAD))
+    yield from _figure_lines(found, label)
+    yield from _group_lines(found, label)
+    yield from _difference_lines(found)
+
+
+def _anchor_label(anchor: Mapping[str, Any]) -> str:
+    where = f" ({anchor['of']})" if anchor["of"] else ""
+    return f"{anchor['kind']}: {anchor['system']}{where}"
+
+
+def _figure_lines(found: Mapping[str, Any], label: int) -> Iterator[str]:
+    metrics: list[str] = found["metrics"]
+    wide = max(14, *(len(metric) + 2 for metric in metrics))
+    head = f"{'mean of groups' if found['macro'] else 'mean'} ± standard error"
+    yield f"  {head:<{label}}" + "".join(f"{metric:>{wide}}" for metric in metrics) + f"{'p50 ms':>9}"
     for recipe, row in found["recipes"].items():
         cells = "".join(_cell(row["figures"].get(metric), wide) for metric in metrics)
-        yield f"  {'graphmem ' + recipe:<{_LABEL}}{cells}{row['ms']['p50']:>9.1f}"
+        yield f"  {'graphmem ' + recipe:<{label}}{cells}{row['ms']['p50']:>9.1f}"
     for anchor in found["anchors"]:
-        where = f" ({anchor['of']})" if anchor["of"] else ""
-        label = f"{anchor['kind']}: {anchor['system']}{where}"
-        cells = "".join(
-            f"{_number(anchor['figures'][metric]) + '      ':>{wide}}"
-            if metric in anchor["figures"]
-            else " " * wide
-            for metric in metrics
-        )
-        yield f"  {label:<{_LABEL}}{cells}".rstrip()
-    yield from _group_lines(found)
-    yield from _difference_lines(found)
+        cells = "".join(_anchor_cell(anchor["figures"].get(metric), wide) for metric in metrics)
+        yield f"  {_anchor_label(anchor):<{label}}{cells}".rstrip()
+
+
+def _anchor_cell(value: float | None, wide: int) -> str:
+    return " " * wide if value is None else f"{_number(value) + ' ' * 6:>{wide}}"
 
 
 def _cell(figure: Mapping[str, float] | None, wide: int) -> str:
@@ -54,7 +63,7 @@ def _import_notes(imported: Mapping[str, Any]) -> Iterator[str]:
         yield "findings: " + ", ".join(f"{count} {rule}" for rule, count in imported["findings"].items())
 
 
-def _group_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _group_lines(found: Mapping[str, Any], label: int) -> Iterator[str]:
     first = found["metrics"][0]
     groups = sorted(
         {
@@ -66,10 +75,10 @@ def _group_lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
     if len(groups) < 2:
         return
-    yield f"  {first + ' by group':<{_LABEL}}" + "".join(f"{group:>16}" for group in groups)
+    yield f"  {first + ' by group':<{label}}" + "".join(f"{group:>{_GROUP}}" for group in groups)
     for recipe, row in found["recipes"].items():
-        cells = "".join(f"{_number(row['groups'][group][first]):>16}" for group in groups)
-        yield f"  {'graphmem ' + recipe:<{_LABEL}}{cells}"
+        cells = "".join(f"{_number(row['groups'][group][first]):>{_GROUP}}" for group in groups)
+        yield f"  {'graphmem ' + recipe:<{label}}{cells}"
 
 
 def _difference_lines(found: Mapping[str, Any]) -> Iterator[str]:

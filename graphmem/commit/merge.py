@@ -264,7 +264,8 @@ class Merger:
         if kind == ENTITY:
             row["aliases"] = [alias for alias in row["aliases"] if alias != row["name"]]
         row["created_at"], row["updated_at"] = folded.created_at, folded.updated_at
-        if old is not None and old.get("stub") and old["created_at"] != self._run.clock:
+        if old is not None and old["batch"] not in self._run.batches:
+            # A stub is older than all that was said about it.
             row["created_at"] = min(old["created_at"], folded.created_at)
         return row, folded
 
