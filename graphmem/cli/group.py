@@ -20,6 +20,8 @@ _TABLE: Final = (
     ("Memories", "search", "graphmem.cli.search:search", "Find memories, facts and entities."),
     ("Memories", "list", "graphmem.cli.list_:list_", "List memories."),
     ("Memories", "show", "graphmem.cli.show:show", "Show a memory, an entity or a relation."),
+    ("The graph", "graph", "graphmem.cli.graph:graph_", "Show what is around entities."),
+    ("The graph", "path", "graphmem.cli.path:path", "Show all shortest paths between two entities."),
     ("The graph", "entities", "graphmem.cli.entities:entities", "List entities."),
     ("The graph", "resolve", "graphmem.cli.resolve:resolve", "Say which entity a name means."),
     ("The store", "init", "graphmem.cli.init:init", "Give a project a store of its own."),
