@@ -218,17 +218,11 @@ class _Import:
         for number in sorted({record.input for record in chunk}):
             source = self._gathering.inputs[number]
             labels.append(source.label)
-            if source.transport:
-                source.origin = writer.keep_origin(BASE_ORIGIN, None, None, None)
-                continue
-            source.reread = source.reread or self._is_other_version(writer, source)
-            source.origin = writer.keep_origin(source.uri, source.format, source.digest, self._clock)
+            source.origin = writer.origin(source.origin_uri) or 0
+            if source.origin and not source.transport:
+                source.reread = source.reread or writer.origin_digest(source.uri) != source.digest
+                writer.keep_origin(source.uri, source.format, source.digest, self._clock)
         return labels
-
-    @staticmethod
-    def _is_other_version(writer: Writer, source: Input) -> bool:
-        held = writer.origin_digest(source.uri)
-        return held is not None and held != source.digest
 
     def _write_batch(
         self, writer: Writer, before: Mapping[str, Any], records: int, labels: list[str]

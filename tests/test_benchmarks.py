@@ -413,10 +413,12 @@ def test_a_run_holds_figures_differences_and_every_result() -> None:
         lexical=[result("q1", 0.0), result("q3", 1.0)], hybrid=[result("q1", 1.0), result("q3", 1.0)]
     )
 
-    assert found["recipes"]["lexical"]["figures"]["recall@5"]["mean"] == 0.5
+    assert {name: row["mean"] for name, row in found["recipes"]["lexical"]["figures"].items()} == {
+        "recall@5": 0.5
+    }
     assert found["recipes"]["lexical"]["groups"] == {"exact": {"recall@5": 0.5}}
     assert [one["id"] for one in found["recipes"]["hybrid"]["results"]] == ["q1", "q3"]
-    first = found["differences"][0]
+    (first,) = found["differences"]
     assert (first["before"], first["after"], first["mean"]) == ("lexical", "hybrid", 0.5)
     assert (first["higher"], first["lower"], first["questions"]) == (1, 0, 2)
 

@@ -10,7 +10,8 @@ from hash_encoder import HashEncoder
 
 from graphmem.commit import Choices
 from graphmem.formats import Rejected
-from graphmem.ingest import ImportOptions, run
+from graphmem.ingest import run
+from graphmem.options import ImportOptions
 from graphmem.records import NO_PLACE, EntityRecord
 from graphmem.rejects import Rejects
 from graphmem.store import Store

@@ -46,7 +46,7 @@ def document(
 
 def _recipe(wanted: BenchmarkSet, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     groups = sorted({one["group"] for one in results})
-    scores = {metric: scores_of(results, metric) for metric in wanted.metrics}
+    scores = {metric: found for metric in wanted.metrics if (found := scores_of(results, metric))}
     times = [one["ms"] for one in results]
     return {
         "figures": {metric: _rounded(estimate(each, macro=wanted.macro)) for metric, each in scores.items()},
@@ -74,10 +74,15 @@ def difference_rows(
     *,
     macro: bool,
 ) -> list[dict[str, Any]]:
-    """After minus before in each figure, paired by question, with how many questions changed."""
+    """After minus before in each figure, paired by question, with how many questions changed.
+
+    A figure that applies to none of the questions has no row.
+    """
     rows = []
     for metric in metrics:
         each = differences(scores_of(before, metric), scores_of(after, metric))
+        if not each:
+            continue
         better = sum(score.value > 0 for score in each)
         worse = sum(score.value < 0 for score in each)
         changed = {"metric": metric, "higher": better, "lower": worse}

@@ -49,7 +49,7 @@ def _anchor_cell(value: float | None, wide: int) -> str:
 
 
 def _cell(figure: Mapping[str, float] | None, wide: int) -> str:
-    if figure is None or not figure["questions"]:
+    if figure is None:
         return " " * wide
     return f"{_number(figure['mean'])} ±{_number(figure['error'])}".rjust(wide)
 

@@ -32,7 +32,7 @@ _MEMORIES_SHOWN: Final = 200
 _WIDTH: Final = 90
 
 
-@click.command()
+@click.command("graph")
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @click.option("--kind", metavar="KIND", help="The kind of the entities that are named.")
 @click.option(

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from graphmem.commit.context import BatchContext, Choices, Input, RunState, natural_key
+from graphmem.commit.context import BASE_ORIGIN, BatchContext, Choices, Input, RunState, natural_key
 from graphmem.commit.entities import Entities
 from graphmem.commit.known import Known
 from graphmem.commit.memories import Memories
-from graphmem.commit.merge import BASE_ORIGIN, Merger
+from graphmem.commit.merge import Merger
 from graphmem.commit.references import References
 from graphmem.commit.relations import Relations
 from graphmem.commit.vectors import NeedVectors, Vectors

@@ -19,6 +19,9 @@ from graphmem.store.write import ENTITY, MEMORY, RELATION, Writer
 if TYPE_CHECKING:
     from graphmem.embed import Encoder
 
+BASE_ORIGIN: Final = ""
+"""The uri that stands for "no origin", for items a transport file gives without saying where from."""
+
 MEMORY_SCOPES: Final = 3
 """The number under which a run's tables keep the sets of scopes that records give to a memory id."""
 
@@ -36,6 +39,11 @@ class Input:
     records: int = 0
     reread: bool = False
     """Whether the store has another version of this input, so that what it no longer says is counted."""
+
+    @property
+    def origin_uri(self) -> str:
+        """The uri of the origin of its records; a transport file is none itself."""
+        return BASE_ORIGIN if self.transport else self.uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +183,20 @@ class BatchContext:
         """Keeps where a new item of one record was taken from; `said` where the item's fields differ."""
         source = self.run.inputs[record.input]
         self.writer.add_contribution(
-            source.origin, record.digest, kind, item, record.place[0], self.run.clock, said
+            self.origin(source), record.digest, kind, item, record.place[0], self.run.clock, said
         )
         if source.reread:
             self._seen.append((source.origin, record.digest))
         if self.tables.archives:
             self.support(kind, item, (record,))
+
+    def origin(self, source: Input) -> int:
+        """The number of an input's origin, which is made when something is first taken from it."""
+        if not source.origin and source.transport:
+            source.origin = self.writer.keep_origin(BASE_ORIGIN, None, None, None)
+        elif not source.origin:
+            source.origin = self.writer.keep_origin(source.uri, source.format, source.digest, self.run.clock)
+        return source.origin
 
     def support(self, kind: int, item: int, records: Iterable[Record]) -> None:
         """Notes for later batches whether records speak of an item as one that is not archived."""

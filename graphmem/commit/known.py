@@ -50,7 +50,7 @@ class Known:
         """Adds an origin that says of an item what another origin has said."""
         said = self._writer.said(record.digest)
         self._writer.add_contribution(
-            source.origin, record.digest, kind, item, record.place[0], self._run.clock, said
+            self._context.origin(source), record.digest, kind, item, record.place[0], self._run.clock, said
         )
 
     def _revive(self, kind: int, item: int, record: Record) -> bool:

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from graphmem.commit.context import BatchContext, Refused
+from graphmem.commit.context import BASE_ORIGIN, BatchContext, Refused
 from graphmem.fold import SCALARS, SETS, Contribution, Folded, fold
 from graphmem.prepare import canonical_json
 from graphmem.records import KINDS, Claim, EntityRecord, MemoryRecord, Record
 from graphmem.store.write import ENTITY, MEMORY, Row
-
-BASE_ORIGIN: Final = ""
-"""The uri that stands for "no origin", for items a transport file gives without saying where from."""
 
 Said = dict[str, Any]
 
@@ -133,6 +130,10 @@ class Merger:
             row = dict(base) if standing else self._bare(base, accepted)
             return Merged(row, old is None or row != old, accepted, held)
         row, folded = self._folded(kind, base, old, taken)
+        for record in accepted:
+            if record.origins and record.created_at:
+                # An item that is carried over may have been a stub before any of its origins was read.
+                row["created_at"] = min(row["created_at"], record.created_at)
         changed = old is None or any(row[key] != old[key] for key in row)
         # Spellings of one kind or predicate are not values that differ.
         ties = [name for name in folded.ties if name not in ("kind", "predicate")]
@@ -198,9 +199,9 @@ class Merger:
         said = said_of_record(record, links)
         if standing and self._policy == "overwrite":
             said["updated_at"] = self._run.clock
-        elif (source.origin, record.digest) in known:
+        elif (source.origin or self._writer.origin(source.origin_uri), record.digest) in known:
             return []
-        return [Taken(source.origin, record.digest, record.place[0], self._run.clock, said, False, False)]
+        return [Taken(self._context.origin(source), record.digest, record.place[0], self._run.clock, said, False, False)]
 
     def _claimed(self, kind: int, record: Record, claim: Claim, links: Mapping[str, list[str]]) -> Taken:
         origin = self._writer.keep_origin(

@@ -210,7 +210,7 @@ class Relations:
                 if said != lexical.relation_text(old["fact"], subject, old["predicate"], object_):
                     self._context.want_vector(RELATION, pk, said, new=False)
             self._context.touch(RELATION, pk, len(accepted), changed=changed)
-        for memory in row["stated_by"]:
+        for memory in row["stated_by"] if old is None else sorted({*row["stated_by"]} - {*old["stated_by"]}):
             self._writer.add_stated_by(pk, memory)
         self._merger.write(RELATION, pk, merged)
         for one in accepted:

@@ -30,7 +30,7 @@ WHERE r.entity = ? ORDER BY s.name, r.name, r.kind_key
 _LINKS: Final = """
 SELECT e.name, e.kind, s.name FROM memory_link AS l
 JOIN entity AS e ON e.pk = l.entity JOIN scope AS s ON s.pk = e.scope
-WHERE l.memory = ? AND l.role = ? {visible} ORDER BY e.name, e.kind_key, s.name
+WHERE l.memory = ? AND l.role = ? {visible} ORDER BY e.pk
 """
 _ENTITIES: Final = """
 SELECT e.pk, e.id, s.name, e.name, e.kind, e.description, e.aliases, e.properties, e.state, e.archived_by,
@@ -173,10 +173,12 @@ class Exporting:
             )  # fmt: skip
 
     def _links(self, pk: int, role: int, home: str | None) -> list[Mapping]:
-        return [
+        links = [
             _ref(name, kind, scope, home)
             for name, kind, scope in self._db.execute(self._links_sql, (pk, role))
         ]
+        # The order in which `graphmem.mapping` reads them, so that a manifest's digest is found again.
+        return sorted(links, key=lambda ref: (ref["name"], ref["kind"], ref.get("scope", "")))
 
     def memories(self) -> Iterator[Mapping]:
         """The memories by scopes, source, position, time and id."""

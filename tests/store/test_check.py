@@ -26,6 +26,10 @@ RECORDS: list[Any] = [
     ["AuthService", "depends_on", "PostgresDB"],
     ["AuthService", "owned_by", "nobody yet"],
 ]
+OTHER_ENCODER = """
+UPDATE encoder SET current = 0;
+INSERT INTO encoder (name, revision, digest, dimension) VALUES ('n', '', 'd', 8)
+"""
 
 
 @pytest.fixture
@@ -145,9 +149,7 @@ def test_items_that_were_stored_without_vectors_are_a_note(store: Path, tmp_path
             "store-vector",
             "the index 'vec_relation' has 1 row too many",
         ),
-        ("UPDATE encoder SET current = 0; "
-         "INSERT INTO encoder (name, revision, digest, dimension) VALUES ('n', '', 'd', 8)",
-         "store-vector", "7 rows of 'chunk' with the vector of an earlier encoder"),
+        (OTHER_ENCODER, "store-vector", "7 rows of 'chunk' with the vector of an earlier encoder"),
     ],
 )  # fmt: skip
 def test_what_is_out_of_step_is_found(store: Path, statement: str, rule: str, message: str) -> None:
