@@ -86,10 +86,17 @@ def expand(
     # All that joins the nodes belongs to the picture, also what no hop had to follow.
     inside = list(found.nodes)
     edges = graph.between(inside, inside, MAX_EDGES + 1)
-    edges.sort(key=lambda edge: (min(found.depths[edge.subject], found.depths[edge.object]), edge.id))
+    edges.sort(key=lambda edge: _order(found, edge))
     found.edges = edges[:MAX_EDGES]
     found.truncated = found.truncated or len(edges) > MAX_EDGES
     return found
+
+
+def _order(found: Subgraph, edge: Edge) -> tuple[object, ...]:
+    """Nearer relations first, then by predicate and names: the same for every store of the same content."""
+    subject, object_ = found.nodes[edge.subject], found.nodes[edge.object]
+    nearness = min(found.depths[edge.subject], found.depths[edge.object])
+    return (nearness, edge.predicate, subject.order, object_.order, edge.valid_at or "", edge.id)
 
 
 @dataclass(frozen=True, slots=True)

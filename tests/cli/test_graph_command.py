@@ -36,17 +36,16 @@ def filled(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_neighbourhood_reads_as_a_tree(run: Run) -> None:
-    lines = run("graph", "Api", "--depth", "2", "--memories").out.splitlines()
-    assert lines[:2] == ["Api (service)", "    * Api answers in 20 ms"]
-    assert lines[-2:] == ["", "4 entities, 4 relations"]
-    # Siblings come by their ids, which depend on the time of the import.
-    assert set(lines[2:-2]) == {
-        "  <-- owns -- Mercury (project)",
-        "  -- uses --> Db",
-        '    -- runs_on --> Host "7"',
-        "  -- writes_to --> Db",
-    }
-    assert lines[lines.index('    -- runs_on --> Host "7"') - 1].endswith("Db")
+    assert run("graph", "Api", "--depth", "2", "--memories").out == (
+        "Api (service)\n"
+        "    * Api answers in 20 ms\n"
+        "  <-- owns -- Mercury (project)\n"
+        "  -- uses --> Db\n"
+        '    -- runs_on --> Host "7"\n'
+        "  -- writes_to --> Db\n"
+        "\n"
+        "4 entities, 4 relations\n"
+    )
 
 
 @pytest.mark.parametrize(
