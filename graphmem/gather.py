@@ -135,14 +135,14 @@ class Gathering:
             ) from error
 
     def _take(self, file: _File, item: formats.Item) -> None:
-        if isinstance(item, Finding):
+        if isinstance(item, (MemoryRecord, RelationRecord, EntityRecord)):
+            self._record(file, item)
+        elif isinstance(item, Finding):
             self._found(file, item)
         elif isinstance(item, ManifestRecord):
             self._begin_transport(file, item)
-        elif isinstance(item, formats.Rejected):
-            self._keep_reject(item)
         else:
-            self._record(file, item)
+            self._keep_reject(item)
 
     def _found(self, file: _File, found: Finding) -> None:
         report = self._report
@@ -161,12 +161,13 @@ class Gathering:
     # ---- records ----------------------------------------------------------------------------------
 
     def _record(self, file: _File, record: Record) -> None:
-        counts = self._report.counts[kind_of(record)]
+        kind = kind_of(record)
+        counts = self._report.counts[kind]
         counts.read += 1
         if file.counts is not None:
-            file.counts[kind_of(record)] += 1
+            file.counts[kind] += 1
             file.hash.update(canonical_json(to_mapping(record)).encode("utf-8", "surrogatepass"))
-        elif getattr(record, "origins", None) is not None:
+        elif record.origins is not None:
             record.origins = None
         try:
             prepare(record, file.number, self._wanted.scope, self._wanted.map_scope)
@@ -176,15 +177,18 @@ class Gathering:
             self._found(
                 file,
                 finding("lone-surrogate", message, file=file.source.label, place=record.place,
-                        record_kind=kind_of(record)),
+                        record_kind=kind),
             )  # fmt: skip
             self._keep_reject(record)
             return
         file.source.records += 1
         self.records += 1
-        if type(record) is EntityRecord and file.source.format == "markdown":
-            self._note_note(file, record)
-        self._lanes[type(record) is not EntityRecord].append(record)
+        if isinstance(record, EntityRecord):
+            if file.source.format == "markdown":
+                self._note_note(file, record)
+            self._lanes[0].append(record)
+        else:
+            self._lanes[1].append(record)
         if len(self._lanes[0]) + len(self._lanes[1]) >= self._wanted.batch_size:
             self._split_file()
         if self._progress is not None and self.records % _TELL_EVERY == 0:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from graphmem import times
-from graphmem.commit import BASE_ORIGIN, Input, NeedVectors, RunState, commit_batch
+from graphmem.commit import Input, NeedVectors, RunState, commit_batch
 from graphmem.errors import Interrupted
 from graphmem.gather import Gathering
 from graphmem.options import ImportOptions

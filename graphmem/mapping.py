@@ -327,6 +327,76 @@ def _build(
     return make(**fields)
 
 
+# ---- the shapes that nearly all records of a large file have, read without ceremony ------------------
+#
+# Each gives the record that `_build` would, or `None` to have `_build` look at it. A test compares the two.
+
+_PLAIN_ENTITY: Final = frozenset(("type", "name", "kind", "description", "aliases", "scope"))
+_PLAIN_MEMORY: Final = frozenset(("type", "content", "title", "about", "memory_type"))
+_PLAIN_RELATION: Final = frozenset(("type", "subject", "predicate", "object", "scope"))
+
+
+def _plain_entity(value: dict[str, Any], place: Place) -> Record | None:
+    if not value.keys() <= _PLAIN_ENTITY:
+        return None
+    name, kind, description = value.get("name"), value.get("kind"), value.get("description")
+    scope, aliases = value.get("scope"), value.get("aliases")
+    if type(name) is not str or not (name := exact(name)):
+        return None
+    if kind is not None and (type(kind) is not str or not (kind := exact(kind))):
+        return None
+    if description is not None and type(description) is not str:
+        return None
+    if scope is not None and (type(scope) is not str or not is_scope(scope)):
+        return None
+    if aliases is None:
+        return EntityRecord(name, kind, scope, description, place=place)
+    if type(aliases) is not list or len(aliases) != 1 or type(aliases[0]) is not str:
+        return None
+    alias = exact(aliases[0])
+    return EntityRecord(name, kind, scope, description, [alias], place=place) if alias else None
+
+
+def _plain_memory(value: dict[str, Any], place: Place) -> Record | None:
+    if not value.keys() <= _PLAIN_MEMORY:
+        return None
+    content, title = value.get("content"), value.get("title")
+    about, memory_type = value.get("about"), value.get("memory_type")
+    if type(content) is not str or (title is not None and type(title) is not str):
+        return None
+    if memory_type is not None and (type(memory_type) is not str or not (memory_type := exact(memory_type))):
+        return None
+    if about is None:
+        return MemoryRecord(content, title, memory_type, place=place)
+    if type(about) is not list or len(about) != 1 or type(about[0]) is not str:
+        return None
+    name = exact(about[0])
+    return MemoryRecord(content, title, memory_type, about=[Ref(name)], place=place) if name else None
+
+
+def _plain_relation(value: dict[str, Any], place: Place) -> Record | None:
+    if not value.keys() <= _PLAIN_RELATION:
+        return None
+    subject, predicate, object_ = value.get("subject"), value.get("predicate"), value.get("object")
+    scope = value.get("scope")
+    if type(subject) is not str or type(predicate) is not str or type(object_) is not str:
+        return None
+    if scope is not None and (type(scope) is not str or not is_scope(scope)):
+        return None
+    subject, predicate, object_ = exact(subject), exact(predicate), exact(object_)
+    if not subject or not predicate or not object_:
+        return None
+    return RelationRecord(Ref(subject), predicate, Ref(object_), scope, place=place)
+
+
+_PLAIN: Final[dict[str | None, Callable[[dict[str, Any], Place], Record | None]]] = {
+    "entity": _plain_entity,
+    "memory": _plain_memory,
+    "relation": _plain_relation,
+    None: _plain_relation,
+}
+
+
 def _triple(value: list[Any], place: Place, file: str, findings: list[Finding]) -> Record | None:
     if len(value) != 3:
         message = f"a short triple has 3 parts, this list has {len(value)}"
@@ -375,6 +445,12 @@ def to_record(value: Any, place: Place, file: str, findings: list[Finding]) -> R
 
     Appends to `findings` what is wrong, with `place` and `file`. `value` must not hold lone surrogates.
     """
+    if type(value) is dict:
+        said = value.get("type")
+        plain = _PLAIN.get(said) if said is None or type(said) is str else None
+        record = plain(value, place) if plain is not None else None
+        if record is not None:
+            return record
     if isinstance(value, list):
         return _triple(value, place, file, findings)
     if not isinstance(value, dict):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from graphmem.names import kind_key
 from graphmem.records import EntityRecord, MemoryRecord, Record, Ref, RelationRecord
 from graphmem.scopes import map_scope
 
@@ -92,7 +93,10 @@ def prepare(record: Record, number: int, scope: str, mapping: Mapping[str, str] 
             record.scopes = [scope]
     elif record.scope is None:
         record.scope = scope
-    if isinstance(record, EntityRecord) and record.aliases:
-        record.aliases = [alias for alias in record.aliases if alias != record.name]
+    if isinstance(record, EntityRecord):
+        if record.aliases:
+            record.aliases = [alias for alias in record.aliases if alias != record.name]
+        if record.kind is not None and not kind_key(record.kind):
+            record.kind = None
     record.digest = _digest(record)
     record.input = number

@@ -118,6 +118,7 @@ class BatchContext:
         self.texts: dict[tuple[int, int], str] = {}
         self.new_items: set[tuple[int, int]] = set()
         self.any_archived = writer.any_archived()
+        self._counts = [run.report.counts[kind] for kind in KINDS]
         self._touched: dict[tuple[int, int], tuple[int, bool]] = {}
         self._seen: list[tuple[int, bytes]] = []
 
@@ -150,7 +151,7 @@ class BatchContext:
 
     def count_made(self, kind: int, records: int) -> None:
         """Counts the records of an item that this batch made."""
-        counts = self.run.report.counts[KINDS[kind]]
+        counts = self._counts[kind]
         counts.created += 1
         counts.merged += records - 1
 
@@ -182,9 +183,8 @@ class BatchContext:
     def contribute(self, kind: int, item: int, record: Record, said: str | None) -> None:
         """Keeps where a new item of one record was taken from; `said` where the item's fields differ."""
         source = self.run.inputs[record.input]
-        self.writer.add_contribution(
-            self.origin(source), record.digest, kind, item, record.place[0], self.run.clock, said
-        )
+        origin = source.origin or self.origin(source)
+        self.writer.add_contribution(origin, record.digest, kind, item, record.place[0], self.run.clock, said)
         if source.reread:
             self._seen.append((source.origin, record.digest))
         if self.tables.archives:

@@ -70,7 +70,8 @@ class Entities:
         if not accepted:
             return
         row = merged.row
-        changed = self._settle(identity, row, old, accepted) or merged.changed
+        self._settle(identity, row, old, accepted)
+        changed = old is None or any(row[key] != old[key] for key in old)
         if pk is None:
             pk = row["pk"] = self._writer.next_pk(ENTITY)
             self._insert(row, identity)
@@ -175,9 +176,10 @@ class Entities:
             "batch": self._writer.batch,
         }  # fmt: skip
 
-    def _settle(self, identity: Identity, row: Row, old: Row | None, accepted: list[EntityRecord]) -> bool:
-        """Decides the fields that no fold decides: kind, stub, state; whether one of them changed."""
-        if old is not None and not old["kind_key"] and identity[2]:
+    def _settle(self, identity: Identity, row: Row, old: Row | None, accepted: list[EntityRecord]) -> None:
+        """Decides the fields that no fold decides: kind, stub, state."""
+        # A kind that only references give is left to them.
+        if old is not None and not old["kind_key"] and self._tables.referred_kind(*identity) is None:
             row["kind_key"] = identity[2]
         if row["kind_key"]:
             given = [row["kind"], *([] if row["kind"] else [one.kind for one in accepted])]
@@ -186,7 +188,6 @@ class Entities:
             row["kind"] = None
         row["stub"] = int(all(one.stub for one in accepted) and (old is None or bool(old["stub"])))
         settle_state(self._context, ENTITY, row, old, accepted)
-        return old is None or any(row[key] != old[key] for key in ("kind", "kind_key", "stub", "state"))
 
     def _insert(self, row: Row, identity: Identity) -> None:
         text = lexical.entity_row(row["name"], row["aliases"], row["description"])

@@ -164,7 +164,9 @@ class Memories:
         for tag in one.tags:
             writer.add_tag(pk, tag)
         if self._context.encoder is not None:
-            self._context.want_vector(MEMORY, pk, lexical.memory_text(one.content, one.title, names), new=True)
+            self._context.want_vector(
+                MEMORY, pk, lexical.memory_text(one.content, one.title, names), new=True
+            )
         said = None
         if self._run.clock in (one.created_at, one.updated_at):
             said = canonical_json(said_of_record(one, self._links(linked)))

@@ -150,7 +150,8 @@ class Merger:
         single = len({one.digest for one in taken}) == 1 and not any(one.written for one in merged.taken)
         if single:
             first = min(one.taken_at for one in taken)
-            single = taken[0].said == said_of_fields(kind, merged.row, first)
+            plain = said_of_fields(kind, merged.row, first)
+            single = all(one.said == plain for one in taken)
         for one in taken:
             if not one.stored:
                 said = None if single else canonical_json(one.said)
@@ -201,7 +202,17 @@ class Merger:
             said["updated_at"] = self._run.clock
         elif (source.origin or self._writer.origin(source.origin_uri), record.digest) in known:
             return []
-        return [Taken(self._context.origin(source), record.digest, record.place[0], self._run.clock, said, False, False)]
+        return [
+            Taken(
+                self._context.origin(source),
+                record.digest,
+                record.place[0],
+                self._run.clock,
+                said,
+                False,
+                False,
+            )
+        ]
 
     def _claimed(self, kind: int, record: Record, claim: Claim, links: Mapping[str, list[str]]) -> Taken:
         origin = self._writer.keep_origin(

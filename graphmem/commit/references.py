@@ -84,6 +84,13 @@ class References:
         key = (scope, ref)
         met = self._met.get(key, 0)
         if met == 0:
+            if ref.kind is None and ref.scope is None and ref.id is None:
+                sole = self._tables.sole(scope, ref.name)
+                if sole is not None:
+                    pk, identity, id_ = sole
+                    self.learn(pk, identity, id_)
+                    self._met[key] = pk
+                    return pk
             try:
                 met = self._meet(scope, ref, record)
             except Refused as why:

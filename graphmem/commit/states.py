@@ -41,9 +41,7 @@ def settle_state(
         row["state"], row["archived_by"] = "archived", max(by_whom)
 
 
-def _wake(
-    context: BatchContext, kind: int, row: Row, by: str | None, supporting: Sequence[Record]
-) -> None:
+def _wake(context: BatchContext, kind: int, row: Row, by: str | None, supporting: Sequence[Record]) -> None:
     """Brings an archived item back where records support it and that is wanted."""
     if not supporting:
         return

@@ -15,7 +15,7 @@ import apsw
 from graphmem.names import folded, name_keys, words
 from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE
-from graphmem.resolve import Candidate, Resolution, Step, resolve
+from graphmem.resolve import Candidate, Resolution, resolve
 from graphmem.store.sets import Scopes
 
 _SCHEMA: Final = """
@@ -82,7 +82,7 @@ LEFT JOIN run_complete AS c ON c.scope = s.name AND c.name = e.name AND c.entity
 WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3)
 """
 _EXACT: Final = """
-SELECT e.pk, e.scope, e.name, e.kind_key, e.kind, e.updated_at, n.alias, e.id
+SELECT e.pk, e.scope, e.name, e.kind_key, e.id
 FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity
 WHERE n.key = ?1 AND n.step = 1 AND (e.stub = 0 OR e.batch < ?2)
 """
@@ -273,7 +273,9 @@ class RunTables:
         """
         db = self._db
         unmet: dict[tuple[str, str], dict[str, str]] = {}
-        for scope, name, key, kind in db.execute("SELECT * FROM run_weak ORDER BY scope, name, kind_key").fetchall():
+        for scope, name, key, kind in db.execute(
+            "SELECT * FROM run_weak ORDER BY scope, name, kind_key"
+        ).fetchall():
             if not self.resolve(scope, name, kind).candidates:
                 unmet.setdefault((scope, name), {})[key] = kind
         for (scope, name), kinds in unmet.items():
@@ -287,7 +289,9 @@ class RunTables:
             if joins:
                 key, kind = kinds.popitem()
                 self.has_finals = self.has_finals or bool(kindless)
-                db.executemany("UPDATE run_decl SET final_kind = ? WHERE pk = ?", [(key, pk) for (pk,) in kindless])
+                db.executemany(
+                    "UPDATE run_decl SET final_kind = ? WHERE pk = ?", [(key, pk) for (pk,) in kindless]
+                )
                 if "" in held:
                     self._complete(scope, name, key, held[""], kind)
 
@@ -334,9 +338,7 @@ class RunTables:
         """
         times = self._db.execute(_TIMES, candidate.identity).fetchall()
         declared = max((time for (time,) in times), default="")
-        row = self._db.execute(
-            "SELECT updated_at, stub FROM entity WHERE pk = ?", (candidate.pk,)
-        ).fetchone()
+        row = self._db.execute("SELECT updated_at, stub FROM entity WHERE pk = ?", (candidate.pk,)).fetchone()
         stored = "" if row is None or (row[1] and times) else row[0]
         return max(stored, declared)
 
@@ -371,13 +373,6 @@ class RunTables:
 
     def resolve(self, scope: str, name: str, kind: str | None, only: str | None = None) -> Resolution:
         """What a reference means in a scope; `only` limits it to one scope named by the reference."""
-
-        if kind is None and only is None and self.pending <= 0 and not (self.has_weak or self.has_completions):
-            row = self._only(name)
-            if row is not None and (row[1] == scope or row[1] == GLOBAL_SCOPE):
-                pk, of, held, held_key, held_kind, updated, alias, id_ = row
-                found = Candidate(of == scope, bool(alias), of, held, held_key, held_kind, updated, pk, id_)
-                return Resolution(Step.EXACT, (found,))
         if self._unkeyed and (self.pending > 0 or self.has_weak):
             self._key()
         # Once every declaration is stored, the store alone knows all that the run does.
@@ -394,13 +389,21 @@ class RunTables:
 
         return resolve(name, kind, lookup)
 
-    def _only(self, name: str) -> tuple[Any, ...] | None:
-        """The only entity of exactly this name or alias, in any scope: the common case, kept short."""
+    def sole(self, scope: str, name: str) -> tuple[int, tuple[str, str, str], str] | None:
+        """(row, identity, id) of the only entity of exactly this name or alias: the common case, kept short.
+
+        `None` where there is another one, or one may still come: then `resolve` has to say.
+        """
+        if self.pending > 0 or self.has_weak:
+            return None
         rows = self._db.execute(_EXACT, (name, self.first_batch)).fetchall()
         if len(rows) != 1:
             return None
-        pk, scope, held, key, kind, updated, alias, id_ = rows[0]
-        return pk, self._scopes.name(scope), held, key, kind, updated, alias, id_
+        pk, of, held, key, id_ = rows[0]
+        home = self._scopes.name(of)
+        if home not in (scope, GLOBAL_SCOPE):
+            return None
+        return pk, (home, held, key), id_
 
     def near(self, scope: str, name: str) -> list[str]:
         """Other names of the scope with the same words, in order."""

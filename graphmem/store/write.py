@@ -68,6 +68,11 @@ ON CONFLICT DO UPDATE SET taken_at = excluded.taken_at, said = excluded.said, ba
 WHERE excluded.taken_at > taken_at
 """
 
+# An origin of which nothing was taken in the end: its records were refused.
+_DROP_ORIGIN: Final = """
+DELETE FROM origin WHERE pk = ?1 AND NOT EXISTS (SELECT 1 FROM contribution WHERE origin = ?1)
+"""
+
 Row = dict[str, Any]
 
 
@@ -112,6 +117,7 @@ class Writer:
         self._tags: list[tuple[str, int]] = []
         self._stated: list[tuple[int, str]] = []
         self._contributions: list[tuple[Any, ...]] = []
+        self._origins: list[int] = []
         self._aliases: list[tuple[int, str, int]] = []
         self._redirects = self._db.execute("SELECT 1 FROM redirect LIMIT 1").get is not None
         self.dirty = False
@@ -349,6 +355,8 @@ class Writer:
                 db.executemany(sql, rows)
                 rows.clear()
         self._flush_contributions()
+        db.executemany(_DROP_ORIGIN, [(origin,) for origin in self._origins])
+        self._origins.clear()
         return stored
 
     # ---- changing ---------------------------------------------------------------------------------
@@ -440,6 +448,7 @@ class Writer:
                 "INSERT INTO origin (uri, format, digest, read_at) VALUES (?, ?, ?, ?) RETURNING pk",
                 (uri, format_, digest, read_at),
             ).get
+            self._origins.append(made)
             return made
         pk, held, when = row
         if digest != held and (read_at or "") >= (when or ""):
