@@ -249,6 +249,7 @@ class Gathering:
                 one.aliases,
                 one.updated_at or one.created_at,
                 one.digest,
+                transport[one.input],
             )
             for one in entities
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from graphmem import times
-from graphmem.commit import Input, NeedVectors, RunState, commit_batch
+from graphmem.commit import NeedVectors, RunState, commit_batch
 from graphmem.errors import Interrupted
 from graphmem.gather import Gathering
 from graphmem.options import ImportOptions
@@ -90,6 +90,7 @@ class _Import:
             tables.judge(self._clock, overwrite=choices.on_conflict == "overwrite")
         return RunState(
             self._clock, self._gathering.inputs, choices, tables, self._report, self._rejects.keep,
+            mentions=self._options.mentions,
         )  # fmt: skip
 
     def run(self) -> None:

@@ -26,5 +26,6 @@ class ImportOptions:
     atomic: bool = False
     batch_size: int = DEFAULT_BATCH_SIZE
     max_errors: int | None = None
+    mentions: bool = True
     command: str = "import"
     clock: str | None = None

@@ -106,6 +106,7 @@ def entities(pool: Pool) -> st.SearchStrategy[Record]:
         kind=_maybe(st.sampled_from(KINDS)),
         scope=st.sampled_from(pool.scopes),
         description=_maybe(st.sampled_from(("d1", "d2")), 3),
+        stub=_maybe(st.just(True), 8),
         aliases=_maybe(st.lists(st.sampled_from((*pool.names, "other")), max_size=2), 4),
         **_shared(pool),
     )

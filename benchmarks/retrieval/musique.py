@@ -61,8 +61,8 @@ def build_triples(
             )
     questions = _questions(ids, asked)
     title = f"MuSiQue, {len(passages)} passages with {triples} triples"
-    counts = {"triples": triples, "malformed": malformed}
-    return BenchmarkSet("musique", title, lines, questions, METRICS, counts=counts)
+    notes = (f"{malformed} triples do not have three parts and are left in the file",) if malformed else ()
+    return BenchmarkSet("musique", title, lines, questions, METRICS, notes=notes)
 
 
 def build_mentions(passages: Sequence[Passage], asked: Iterable[Passage]) -> BenchmarkSet:

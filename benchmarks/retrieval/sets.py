@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,7 +36,7 @@ class BenchmarkSet:
 
     `metrics` are names of figures (see `metrics.py`) in the order of the table, the first being the one that
     recipes are compared by. With `macro` the figure of the set is the plain mean of its groups, else the
-    mean of its questions. `notes` say what of the data was left out.
+    mean of its questions. `notes` say what is wrong with the data.
     """
 
     name: str
@@ -46,7 +46,6 @@ class BenchmarkSet:
     metrics: tuple[str, ...]
     macro: bool = False
     notes: tuple[str, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
 
     def jsonl(self) -> str:
         """The records as canonical JSONL."""

@@ -14,6 +14,7 @@ from graphmem.commit.context import BASE_ORIGIN, BatchContext, Choices, Input, R
 from graphmem.commit.entities import Entities
 from graphmem.commit.known import Known
 from graphmem.commit.memories import Memories
+from graphmem.commit.mentions import find_mentions
 from graphmem.commit.merge import Merger
 from graphmem.commit.references import References
 from graphmem.commit.relations import Relations
@@ -54,9 +55,11 @@ def commit_batch(
     merger = Merger(context)
     fresh = Known(context).recognise(records)
     Entities(context, references, merger).store([one for one in fresh if type(one) is EntityRecord])
-    run.tables.pending -= sum(type(one) is EntityRecord for one in records)
+    # Stubs are left out: those that a run makes do not count, and so those that it declares must.
+    run.tables.pending -= sum(type(one) is EntityRecord and not one.stub for one in records)
     Memories(context, references, merger).store([one for one in fresh if type(one) is MemoryRecord])
     Relations(context, references, merger).store([one for one in fresh if type(one) is RelationRecord])
     writer.flush()
+    find_mentions(context)
     Vectors(context, encoder, hold, ready).store()
     context.close()

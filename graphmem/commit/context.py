@@ -74,6 +74,10 @@ class RunState:
     """Whether the store held memories before the run."""
     has_ids: tuple[bool, bool, bool] = (False, False, False)
     rivals: dict[int, dict[str, list[bytes]]] = field(default_factory=dict)
+    mentions: bool = True
+    """Whether the index of mentions is kept in step."""
+    heads: set[int] | None = None
+    """Hashes of the heads of all names, once a batch had many texts."""
     near_noted: set[tuple[str, str]] = field(default_factory=set)
 
     def prepare(self) -> None:
@@ -118,6 +122,13 @@ class BatchContext:
         self.texts: dict[tuple[int, int], str] = {}
         self.new_items: set[tuple[int, int]] = set()
         self.any_archived = writer.any_archived()
+        self.new_names: list[tuple[int, str]] = []
+        """(entity, name or alias) that no memory was searched for yet."""
+        self.new_texts: list[tuple[int, str | None, str]] = []
+        """(memory, title, content) that no name was looked for in yet."""
+        self.renamed: list[int] = []
+        self.rewritten: list[int] = []
+        self.had_memories = writer.has_memories()
         self._counts = [run.report.counts[kind] for kind in KINDS]
         self._touched: dict[tuple[int, int], tuple[int, bool]] = {}
         self._seen: list[tuple[int, bytes]] = []
@@ -202,6 +213,16 @@ class BatchContext:
         """Notes for later batches whether records speak of an item as one that is not archived."""
         if self.tables.archives and any(record.state != "archived" for record in records):
             self.tables.support(kind, item)
+
+    def name(self, entity: int, *names: str) -> None:
+        """Notes names under which an entity may be mentioned from now on."""
+        if self.run.mentions:
+            self.new_names += [(entity, name) for name in names]
+
+    def text(self, memory: int, title: str | None, content: str) -> None:
+        """Notes a text that may mention entities."""
+        if self.run.mentions:
+            self.new_texts.append((memory, title, content))
 
     def want_vector(self, kind: int, item: int, text: str, *, new: bool) -> None:
         """Notes that an item's text is new or has changed."""

@@ -155,6 +155,7 @@ class Entities:
         writer.add_name(pk, name, alias=False)
         for alias in one.aliases:
             writer.add_name(pk, alias, alias=True)
+        self._context.name(pk, name, *one.aliases)
         self._context.want_vector(ENTITY, pk, lexical.entity_text(name, kind, one.description), new=True)
         self._references.learn(pk, identity, row[1])
         if self._with_ids:
@@ -195,6 +196,7 @@ class Entities:
         self._writer.add_name(row["pk"], row["name"], alias=False)
         for alias in row["aliases"]:
             self._writer.add_name(row["pk"], alias, alias=True)
+        self._context.name(row["pk"], row["name"], *row["aliases"])
         said = lexical.entity_text(row["name"], row["kind"], row["description"])
         self._context.want_vector(ENTITY, row["pk"], said, new=True)
         self._references.learn(row["pk"], identity, row["id"])
@@ -205,6 +207,8 @@ class Entities:
         writer.update(ENTITY, row, lexical.entity_row(row["name"], row["aliases"], row["description"]))
         if row["aliases"] != old["aliases"]:
             writer.replace_names(pk, row["name"], row["aliases"])
+            self._context.renamed.append(pk)
+            self._context.name(pk, row["name"], *row["aliases"])
         said = lexical.entity_text(row["name"], row["kind"], row["description"])
         if said != lexical.entity_text(old["name"], old["kind"], old["description"]):
             self._context.want_vector(ENTITY, pk, said, new=False)

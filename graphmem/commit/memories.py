@@ -163,6 +163,7 @@ class Memories:
             writer.add_link(pk, entity, MENTION)
         for tag in one.tags:
             writer.add_tag(pk, tag)
+        self._context.text(pk, one.title, one.content)
         if self._context.encoder is not None:
             self._context.want_vector(
                 MEMORY, pk, lexical.memory_text(one.content, one.title, names), new=True
@@ -219,6 +220,7 @@ class Memories:
             self._writer.add(MEMORY, encoded(MEMORY, row), self._text(row, about))
             self._context.count_made(MEMORY, len(accepted))
             self._write_links(pk, row, about, mentions)
+            self._context.text(pk, row["title"], row["content"])
             self._context.want_vector(MEMORY, pk, self._said(row, about), new=True)
         else:
             if changed and old is not None:
@@ -258,6 +260,9 @@ class Memories:
         writer.update(MEMORY, row, self._text(row, about))
         writer.clear_links(pk)
         self._write_links(pk, row, about, mentions)
+        if (row["content"], row["title"]) != (old["content"], old["title"]):
+            self._context.rewritten.append(pk)
+            self._context.text(pk, row["title"], row["content"])
         said = self._said(row, about)
         if said != self._said(old, self._pks(old["about"])):
             self._context.want_vector(MEMORY, pk, said, new=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from graphmem.commit.context import BASE_ORIGIN, BatchContext, Refused
 from graphmem.fold import SCALARS, SETS, Contribution, Folded, fold

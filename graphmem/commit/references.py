@@ -207,6 +207,7 @@ class References:
         )  # fmt: skip
         self._writer.add(ENTITY, row, lexical.entity_row(name, (), None))
         self._writer.add_name(pk, name, alias=False)
+        self._context.name(pk, name)
         self._context.want_vector(
             ENTITY, pk, lexical.entity_text(name, kind if key else None, None), new=True
         )

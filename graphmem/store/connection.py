@@ -22,6 +22,7 @@ from graphmem.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
+from graphmem.store.mentions import rebuild
 from graphmem.store.schema import MIGRATIONS, migration_sql
 
 APPLICATION_ID: Final = 0x676D656D  # "gmem"
@@ -112,6 +113,8 @@ def _migrate(db: apsw.Connection, path: str) -> None:
             if version == SCHEMA_VERSION:
                 return
             db.execute(migration_sql(version))
+            if MIGRATIONS[version].mentions and version:
+                rebuild(db)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {version + 1}")
 

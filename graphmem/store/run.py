@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
-
-import apsw
+from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.names import folded, name_keys, words
 from graphmem.prepare import canonical_json
@@ -18,10 +16,14 @@ from graphmem.records import GLOBAL_SCOPE
 from graphmem.resolve import Candidate, Resolution, resolve
 from graphmem.store.sets import Scopes
 
+if TYPE_CHECKING:
+    import apsw
+
+
 _SCHEMA: Final = """
 PRAGMA temp.cache_size = -16384;
 CREATE TEMP TABLE run_decl (
-  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, weak INTEGER, time TEXT,
+  pk INTEGER PRIMARY KEY, scope TEXT, name TEXT, kind_key TEXT, kind TEXT, weak INTEGER, time TEXT, carried INTEGER,
   aliases TEXT, keyed INTEGER DEFAULT 0, final_name TEXT, final_kind TEXT, UNIQUE (scope, name, kind_key)
 );
 CREATE INDEX temp.run_final ON run_decl (scope, final_name) WHERE final_name NOTNULL;
@@ -52,9 +54,10 @@ _TABLES: Final = (
 )  # fmt: skip
 
 _DECLARE: Final = """
-INSERT INTO run_decl (scope, name, kind_key, kind, aliases, time, weak) VALUES (?, ?, ?, ?, ?, ?, 0)
-ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), time = max(time, excluded.time), weak = 0, keyed = 0,
-  aliases = CASE
+INSERT INTO run_decl (scope, name, kind_key, kind, aliases, time, carried, weak)
+VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind), time = max(time, excluded.time),
+  carried = max(carried, excluded.carried), weak = 0, keyed = 0, aliases = CASE
     WHEN aliases IS NULL THEN excluded.aliases WHEN excluded.aliases IS NULL THEN aliases
     ELSE (SELECT json_group_array(value) FROM
       (SELECT value FROM json_each(aliases) UNION SELECT value FROM json_each(excluded.aliases))) END
@@ -101,7 +104,9 @@ SELECT kind_key FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS N
 UNION
 SELECT kind_key FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key <> ''
 """
-_KINDLESS: Final = "SELECT pk, scope, ifnull(final_name, name) FROM run_decl WHERE kind_key = ''"
+_KINDLESS: Final = (
+    "SELECT pk, scope, ifnull(final_name, name) FROM run_decl WHERE kind_key = '' AND NOT carried"
+)
 _DECLARED: Final = """
 SELECT kind FROM run_decl
 WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND ifnull(final_kind, kind_key) = ?3
@@ -124,17 +129,24 @@ SELECT name, kind_key FROM run_decl
 WHERE scope = ?1 AND final_name = ?2 AND ifnull(final_kind, kind_key) = ?3
 """
 _KINDLESS_OF: Final = """
-SELECT pk FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND kind_key = ''
+SELECT pk FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND kind_key = '' AND NOT carried
 UNION ALL
-SELECT pk FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key = ''
+SELECT pk FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key = '' AND NOT carried
 """
+_CARRIED: Final = "SELECT 1 FROM run_decl WHERE scope = ? AND name = ? AND kind_key = '' AND carried"
 _WEAKLY: Final = "INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)"
 _COMPLETABLE: Final = """
 SELECT DISTINCT d.scope, e.name, e.pk FROM run_decl AS d
 JOIN scope AS s ON s.name = d.scope
 JOIN entity AS e ON e.scope = s.pk AND e.name = ifnull(d.final_name, d.name) AND e.kind_key = ''
-WHERE d.kind_key <> '' AND (e.stub = 0 OR e.batch < ?)
+WHERE d.kind_key <> '' AND (e.stub = 0 OR e.batch < ?) AND NOT EXISTS (
+  SELECT 1 FROM run_decl AS x WHERE x.scope = d.scope AND x.name = e.name AND x.kind_key = '' AND x.carried
+)
 """
+
+
+Declared = tuple[str, str, str, str | None, list[str], str | None, bytes, bool]
+"""Scope, name, kind key, kind, aliases, stated time, digest of the record, whether it is of a transport file."""
 
 
 class RunTables:
@@ -163,12 +175,12 @@ class RunTables:
 
     # ---- filling, while the inputs are read -------------------------------------------------------
 
-    def declare(self, rows: Iterable[tuple[str, str, str, str | None, list[str], str | None, bytes]]) -> None:
-        """Adds declarations: (scope, name, kind key, kind, aliases, stated time, digest of the record)."""
+    def declare(self, rows: Iterable[Declared]) -> None:
+        """Adds declarations."""
         time = self._time
         given = [
-            (scope, name, key, kind, json.dumps(aliases) if aliases else None, time(stated, digest))
-            for scope, name, key, kind, aliases, stated, digest in rows
+            (scope, name, key, kind, json.dumps(aliases) if aliases else None, time(stated, digest), carried)
+            for scope, name, key, kind, aliases, stated, digest, carried in rows
         ]
         self._db.executemany(_DECLARE, given)
         self.pending += len(given)
@@ -255,10 +267,10 @@ class RunTables:
                 final = known.pop() if len(known) == 1 else ""
                 db.execute("UPDATE run_decl SET final_kind = ? WHERE pk = ?", (final, pk))
         for scope, name, pk in db.execute(_COMPLETABLE, (self.first_batch,)).fetchall():
-            known = {key for key in self._store_kinds(scope, name) if key}
-            known.update(key for (key,) in db.execute(_RUN_KINDS, (scope, name)))
-            if len(known) == 1:
-                self._complete(scope, name, known.pop(), pk)
+            held = self._store_kinds(scope, name)
+            declared = {key for (key,) in db.execute(_RUN_KINDS, (scope, name))}
+            if held.keys() == {""} and len(declared) == 1:
+                self._complete(scope, name, declared.pop(), pk)
 
     def _complete(self, scope: str, name: str, key: str, pk: int, kind: str | None = None) -> None:
         self.has_completions = True
@@ -282,7 +294,8 @@ class RunTables:
             held = self._store_kinds(scope, name)
             kindless = db.execute(_KINDLESS_OF, (scope, name)).fetchall()
             known = {*filter(None, held), *(key for (key,) in db.execute(_RUN_KINDS, (scope, name))), *kinds}
-            joins = len(known) == 1 and bool(kindless or "" in held)
+            unknown = None if db.execute(_CARRIED, (scope, name)).get else held.get("")
+            joins = len(known) == 1 and (bool(kindless) or unknown is not None)
             if stubs or joins:
                 self.has_weak = self._unkeyed = True
                 db.executemany(_WEAKLY, [(scope, name, key, kind) for key, kind in kinds.items()])
@@ -292,8 +305,8 @@ class RunTables:
                 db.executemany(
                     "UPDATE run_decl SET final_kind = ? WHERE pk = ?", [(key, pk) for (pk,) in kindless]
                 )
-                if "" in held:
-                    self._complete(scope, name, key, held[""], kind)
+                if unknown is not None:
+                    self._complete(scope, name, key, unknown, kind)
 
     def _fold_case(self) -> None:
         """Declared names that differ only by case take one spelling: the store's, else the greatest."""
@@ -384,7 +397,7 @@ class RunTables:
                 for pk, alias, of, held, held_key, held_kind, updated in self._db.execute(
                     sql, (key, step, self.first_batch)
                 )
-                if ((of == scope or of == GLOBAL_SCOPE) if only is None else of == only)
+                if (of in (scope, GLOBAL_SCOPE) if only is None else of == only)
             ]
 
         return resolve(name, kind, lookup)

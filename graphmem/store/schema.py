@@ -8,13 +8,16 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema: its SQL file, and whether vectors must be made anew after it."""
+    """One step of the schema: its SQL file, and whether the index of mentions must be made anew after it."""
 
     file: str
-    reembed: bool = False
+    mentions: bool = False
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration("001_initial.sql"),)
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration("001_initial.sql"),
+    Migration("002_mentions.sql", mentions=True),
+)
 
 
 def migration_sql(version: int) -> str:

@@ -203,6 +203,10 @@ class Writer:
         ).fetchone()
         return found
 
+    def has_memories(self) -> bool:
+        """Whether the store holds any memory."""
+        return self._db.execute("SELECT 1 FROM memory LIMIT 1").get is not None
+
     def any_archived(self) -> bool:
         """Whether the store holds anything archived."""
         return any(
