@@ -3,7 +3,9 @@
 Order. Each channel's scores are put on one scale, where 0 is the score of what the channel does not find
 and 1 its best, and added with the weights of the recipe. The 200 best of each channel are the pool, and
 in it every item has its exact score in both channels; what only contains words, further down, is ranked
-by those alone. No part of this depends on the page, so pages are disjoint and add up. Ties go by id.
+by those alone. With the recipe `graph` the memories of that order are seeds of a walk over what belongs
+together (`graphmem.channel`), and the mass that it brings decides; the flat order breaks ties. No part of
+this depends on the page, so pages are disjoint and add up. Ties go by id.
 
 Relevance, 0 to 1, is a second figure that can be compared between queries. It is a logistic function of
 the raw cosine and of the share of the query's words that the item contains, each word weighted by how
@@ -17,21 +19,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from graphmem.channel import DEFAULT, walk
 from graphmem.errors import EncoderError, EncoderMismatch
 from graphmem.lexical import Term, expression, query_terms
 from graphmem.lookup import bindable, look_up
 from graphmem.records import ENTITY, MEMORY, RELATION, UNKNOWN_KIND
+from graphmem.store.neighbourhood import Neighbourhood
 from graphmem.store.search import NO_RANKING, Filters, Kind, Ranked, Ranking, Searcher
 
 if TYPE_CHECKING:
     from graphmem.embed import Availability, EncoderInfo
 
-Recipe: TypeAlias = Literal["hybrid", "lexical", "semantic"]
+Recipe: TypeAlias = Literal["hybrid", "lexical", "semantic", "graph"]
 
 RECIPES: Final[dict[str, dict[str, float]]] = {
     "hybrid": {"lexical": 0.6, "semantic": 0.4},
     "lexical": {"lexical": 1.0},
     "semantic": {"semantic": 1.0},
+    "graph": {"lexical": 0.6, "semantic": 0.4, "graph": 1.0},
 }
 """The channels of each recipe and their weights in the sum."""
 
@@ -42,6 +47,9 @@ MIN_SCORE_WINDOW: Final = 1000
 """How far down the order items are judged when a least relevance is asked for."""
 
 HARDLY_RELEVANT: Final = 0.15
+
+FLAT_SHARE: Final = 0.001
+"""What the flat order counts beside the walk: enough to order what the walk does not reach."""
 
 
 class QueryEncoder(Protocol):
@@ -289,7 +297,11 @@ def search(searcher: Searcher, query: Query, encoder: QueryEncoder | None) -> An
 def _fill(answer: Answer, searcher: Searcher, plan: _Plan, one: _Kind) -> None:
     query = plan.query
     until = query.offset + query.limit
-    fused, total = _ranked(searcher, plan, one.kind, max(until, MIN_SCORE_WINDOW if query.min_score else 0))
+    depth = max(until, MIN_SCORE_WINDOW if query.min_score else 0)
+    if one.kind == MEMORY and "graph" in RECIPES[query.recipe]:
+        fused, total = _walked(searcher, plan, depth)
+    else:
+        fused, total = _ranked(searcher, plan, one.kind, depth)
     if query.min_score:
         judged = _judge(searcher, plan, one.kind, fused[:MIN_SCORE_WINDOW])
         answer.truncated |= total > MIN_SCORE_WINDOW
@@ -333,6 +345,27 @@ def _ranked(searcher: Searcher, plan: _Plan, kind: Kind, depth: int) -> tuple[li
     )
     both = len(known.intersection(row.pk for row in words.rows))
     return fused[:depth], words.total + len(near) - both
+
+
+def _walked(searcher: Searcher, plan: _Plan, depth: int) -> tuple[list[Fused], int]:
+    """The flat order of memories, led by those that the walk brings the most mass to."""
+    flat, total = _ranked(searcher, plan, MEMORY, max(depth, POOL))
+    facts, _ = _ranked(searcher, plan, RELATION, DEFAULT.facts)
+    near = Neighbourhood(searcher.db, searcher.filters)
+    mass = walk(near, plan.query.text, flat, facts)
+    best = max(mass.values(), default=0.0)
+    known = {one.pk: one for one in flat}
+    ids = searcher.ids(MEMORY, mass.keys())
+    ranked = sorted(ids, key=lambda pk: (-mass[pk], ids[pk]))
+    led: list[Fused] = []
+    for rank, pk in enumerate(ranked, start=1):
+        found = Ranked(pk, ids[pk], mass[pk], rank)
+        held = known.pop(pk, None)
+        score = mass[pk] / best + FLAT_SHARE * (held.score if held else 0.0)
+        led.append(Fused(pk, ids[pk], score, {**(held.found if held else {}), "graph": found}))
+    led += [one._replace(score=FLAT_SHARE * one.score) for one in known.values()]
+    led.sort(key=lambda one: (-one.score, one.id))
+    return led[:depth], total + sum(1 for one in led if not one.found.keys() - {"graph"})
 
 
 def _lexical(

@@ -27,6 +27,7 @@ _TABLE: Final = (
     ("The store", "init", "graphmem.cli.init:init", "Give a project a store of its own."),
     ("The store", "trust", "graphmem.cli.trust:trust", "Allow a store that came with a repository."),
     ("The store", "status", "graphmem.cli.status:status", "Tell what the store holds."),
+    ("The store", "reindex", "graphmem.cli.reindex:reindex", "Look for names in all memories anew."),
     ("The store", "reembed", "graphmem.cli.reembed:reembed", "Make missing vectors, or all anew."),
 )
 COMMANDS: Final = {name: target for _, name, target, _ in _TABLE}

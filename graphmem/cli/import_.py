@@ -85,6 +85,9 @@ if TYPE_CHECKING:
     help="Write the report there as JSON.",
 )
 @click.option("--no-embeddings", is_flag=True, help="Store without vectors; 'gmem reembed' adds them later.")
+@click.option(
+    "--no-mentions", is_flag=True, help="Do not look for names in memories; 'gmem reindex' does it later."
+)
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @standard_options
 def import_(
@@ -92,7 +95,7 @@ def import_(
     fail_on: str, detect: bool, scope: str | None, map_scope: tuple[str, ...], dry_run: bool, strict: bool,
     atomic: bool, batch_size: int, on_conflict: str, on_ambiguous: str, fold_case: bool,
     restore_archived: bool, rejects_file: Path | None, report_file: Path | None, no_embeddings: bool,
-    no_progress: bool, db: str | None, graph: str | None, as_json: bool,
+    no_mentions: bool, no_progress: bool, db: str | None, graph: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Read files into the store.
 
@@ -114,7 +117,7 @@ def import_(
         scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()),
         map_scope=scopes.parse_scope_map(map_scope),
         choices=Choices(on_conflict, on_ambiguous, dangling, fold_case, restore_archived),
-        strict=strict, atomic=atomic, batch_size=batch_size, max_errors=max_errors,
+        strict=strict, atomic=atomic, batch_size=batch_size, max_errors=max_errors, mentions=not no_mentions,
     )  # fmt: skip
     report = ImportReport("import")
     with Rejects() as rejects, terminable(), Bar(wanted=not no_progress) as bar:

@@ -76,6 +76,7 @@ class Entities:
             pk = row["pk"] = self._writer.next_pk(ENTITY)
             self._insert(row, identity)
             self._context.count_made(ENTITY, len(accepted))
+            self._made.append((pk, identity, accepted[0]))
         else:
             changed = self._alias_ids(pk, identity, row["id"], accepted) or changed
             if changed:
@@ -83,6 +84,7 @@ class Entities:
             declared = any(one.stored for one in merged.taken)
             if old is not None and old["stub"] and not declared and old["batch"] in self._run.batches:
                 self._context.count_made(ENTITY, len(accepted))
+                self._made.append((pk, identity, accepted[0]))
             else:
                 self._context.touch(ENTITY, pk, len(accepted), changed=changed)
         self._merger.write(ENTITY, pk, merged)
@@ -95,7 +97,8 @@ class Entities:
             self._context.see(one)
             for ref in one.redirects:
                 scope = self._writer.scopes.pk(ref.scope or identity[0])
-                self._writer.add_redirect(scope, ref.name, ref.kind, kind_key(ref.kind), pk)
+                key = kind_key(ref.kind)
+                self._writer.add_redirect(scope, ref.name, ref.kind if key else None, key, pk)
         if ties:
             fields = ", ".join(f"'{name}'" for name in ties)
             self._context.note("tied-values", f"'{identity[1]}': several values for {fields}", accepted[0])

@@ -196,7 +196,13 @@ class Merger:
             return []
         if source.transport and record.origins:
             claims = [self._claimed(kind, record, claim, links) for claim in record.origins]
-            return [one for one in claims if (one.origin, one.digest) not in known]
+            held = [one for one in claims if (one.origin, one.digest) in known]
+            # What an origin says is one item's here, even where the exported store had it otherwise.
+            free = [
+                one for one in claims if one not in held and not self._writer.is_taken(one.origin, one.digest)
+            ]
+            if free or held or known:
+                return free
         said = said_of_record(record, links)
         if standing and self._policy == "overwrite":
             said["updated_at"] = self._run.clock
@@ -273,6 +279,8 @@ class Merger:
             row["valid_at"] = folded.fields.get("valid_at")
         for name in (*SETS[kind], "properties"):
             row[name] = folded.fields[name]
+        if kind == MEMORY:
+            row["about"], row["mentions"] = self._present(row["about"]), self._present(row["mentions"])
         if kind == ENTITY:
             row["aliases"] = [alias for alias in row["aliases"] if alias != row["name"]]
         row["created_at"], row["updated_at"] = folded.created_at, folded.updated_at
@@ -280,6 +288,12 @@ class Merger:
             # A stub is older than all that was said about it.
             row["created_at"] = min(old["created_at"], folded.created_at)
         return row, folded
+
+
+    def _present(self, ids: Sequence[str]) -> list[str]:
+        """The present ids of entities of which contributions may know a former or foreign one."""
+        found = {self._writer.by_id(ENTITY, id_) for id_ in ids} - {None}
+        return sorted(self._writer.entity_id(pk) for pk in found if pk is not None)
 
 
 def _decoded(said: str) -> Said:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from graphmem import lexical
 from graphmem.commit.context import BatchContext, Refused
+from graphmem.commit.merge import said_of_fields
 from graphmem.names import kind_key
 from graphmem.prepare import canonical_json
 from graphmem.records import GLOBAL_SCOPE, UNKNOWN_KIND, Record, Ref
@@ -164,11 +165,17 @@ class References:
         row = None if kind is None else self._writer.row(ENTITY, pk)
         if row is None or row["kind_key"]:
             return
+        contributions = self._writer.contributions_of(ENTITY, pk)
+        for _, digest, _, _, said in contributions:
+            if said is None:
+                # None of them has said the kind.
+                plain = said_of_fields(ENTITY, row, contributions[0][3])
+                self._writer.say(ENTITY, pk, digest, canonical_json(plain))
         row["kind"], row["kind_key"] = kind, identity[2]
         self._writer.keep_version(ENTITY, pk)
         self._writer.update(ENTITY, row, lexical.entity_row(row["name"], row["aliases"], row["description"]))
-        said = lexical.entity_text(row["name"], kind, row["description"])
-        self._context.want_vector(ENTITY, pk, said, new=False)
+        text = lexical.entity_text(row["name"], kind, row["description"])
+        self._context.want_vector(ENTITY, pk, text, new=False)
 
     # ---- stubs ------------------------------------------------------------------------------------
 

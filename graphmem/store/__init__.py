@@ -13,6 +13,7 @@ import apsw
 
 from graphmem.errors import StoreNotFound, StoreReadOnly
 from graphmem.store.connection import SCHEMA_VERSION, SCRATCH_PATH, connect, translated
+from graphmem.store.mentions import rebuild
 from graphmem.store.run import RunTables
 from graphmem.store.sets import Scopes
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_index, need_index, use_encoder
@@ -139,6 +140,10 @@ class Store:
     def last_time(self) -> str:
         """The clock reading of the newest batch, "" when there is none."""
         return str(self.db.execute("SELECT max(at) FROM batch").get or "")
+
+    def find_mentions_anew(self) -> tuple[int, int]:
+        """Makes the index of mentions anew, inside a transaction; how many names and mentions it has."""
+        return rebuild(self.db)
 
     def has_memories(self) -> bool:
         """Whether the store holds any memory."""

@@ -92,7 +92,8 @@ WHERE n.key = ?1 AND n.step = 1 AND (e.stub = 0 OR e.batch < ?2)
 _CANDIDATES: Final = f"""
 {_COMPLETED}
 UNION ALL
-SELECT NULL, k.alias, d.scope, ifnull(d.final_name, d.name), ifnull(d.final_kind, d.kind_key), d.kind, ''
+SELECT NULL, k.alias OR d.final_name NOTNULL, d.scope, ifnull(d.final_name, d.name),
+  ifnull(d.final_kind, d.kind_key), d.kind, ''
 FROM run_key AS k CROSS JOIN run_decl AS d ON d.pk = k.decl
 WHERE k.key = ?1 AND k.step <= ?2
 """  # noqa: S608
@@ -326,7 +327,7 @@ class RunTables:
             stored = sorted(name for name in spelled if self._store_kinds(scope, name))
             final = stored[0] if stored else max(spelled)
             for name in names:
-                if name != final:
+                if name != final and name not in stored:
                     self.has_finals = True
                     db.execute("UPDATE run_decl SET final_name = ? WHERE scope = ? AND name = ?",
                                (final, scope, name))  # fmt: skip

@@ -134,6 +134,9 @@ _TABLES: Final[dict[str, _Table]] = {
 # ---- statements; {table} is one of the three kinds, {condition} of its filters ---------------------
 
 # The full-text table is the outer loop: term statistics are worked out once for each start of it.
+_IDS: Final = """
+SELECT i.pk, i.id FROM json_each(:items) AS c CROSS JOIN {table} AS i ON i.pk = c.value WHERE {condition}
+"""
 _LEXICAL: Final = """
 WITH found AS MATERIALIZED (
   SELECT i.pk, i.id, -bm25({table}_fts, {weights}) AS score
@@ -228,6 +231,7 @@ class Searcher:
 
     def __init__(self, db: apsw.Connection, filters: Filters) -> None:
         self._db: Any = db
+        self.db = db
         self.filters = filters
         self._conditions: dict[str, Condition] = {}
 
@@ -340,6 +344,11 @@ class Searcher:
     def with_vectors(self, kind: Kind) -> int:
         """How many items have a vector."""
         return int(self._ask(_WITH_VECTORS, kind).get)
+
+    def ids(self, kind: Kind, items: Iterable[int]) -> dict[int, str]:
+        """The ids of those items that pass the filters."""
+        rows = self._ask(_IDS, kind, items=_packed(items))
+        return dict(rows)
 
     def cosines(self, kind: Kind, vector: bytes, items: Iterable[int]) -> dict[int, float]:
         """The cosine of the best piece of text of each of the items that have vectors."""

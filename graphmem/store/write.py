@@ -117,6 +117,7 @@ class Writer:
         self._tags: list[tuple[str, int]] = []
         self._stated: list[tuple[int, str]] = []
         self._contributions: list[tuple[Any, ...]] = []
+        self._given: set[tuple[int, bytes]] = set()
         self._origins: list[int] = []
         self._aliases: list[tuple[int, str, int]] = []
         self._redirects = self._db.execute("SELECT 1 FROM redirect LIMIT 1").get is not None
@@ -140,6 +141,11 @@ class Writer:
             (item, kind),
         ).fetchall()
         return found
+
+    def is_taken(self, origin: int, digest: bytes) -> bool:
+        """Whether an item has a contribution of that origin and digest."""
+        sql = "SELECT 1 FROM contribution WHERE origin = ? AND digest = ?"
+        return (origin, digest) in self._given or self._db.execute(sql, (origin, digest)).get is not None
 
     def said(self, digest: bytes) -> str | None:
         """What records of this digest said, where it is written out."""
@@ -290,6 +296,7 @@ class Writer:
         self, origin: int, digest: bytes, kind: int, item: int, line: int, taken_at: str, said: str | None
     ) -> None:
         """What a record of an origin said about an item."""
+        self._given.add((origin, digest))
         self._contributions.append((origin, digest, kind, item, line, taken_at, said, self.batch))
 
     def add_id_alias(self, kind: int, id_: str, item: int) -> None:
@@ -315,8 +322,12 @@ class Writer:
         self.add_name(entity, name, alias=True)
 
     def flush_entities(self) -> int:
-        """Inserts the gathered entities with their names, so that references find them; how many."""
+        """Inserts the gathered entities with their names and ids, so that references find them; how many."""
         count = self._flush_items(ENTITY)
+        if self._aliases:
+            self.dirty = True
+            self._db.executemany("INSERT OR IGNORE INTO id_alias VALUES (?, ?, ?)", self._aliases)
+            self._aliases.clear()
         if self._keys:
             self.dirty = True
             self._db.executemany(
@@ -352,7 +363,6 @@ class Writer:
             ("INSERT OR IGNORE INTO memory_link VALUES (?, ?, ?)", self._links),
             ("INSERT OR IGNORE INTO memory_tag VALUES (?, ?)", self._tags),
             ("INSERT OR IGNORE INTO stated_by VALUES (?, ?)", self._stated),
-            ("INSERT OR IGNORE INTO id_alias VALUES (?, ?, ?)", self._aliases),
         ):
             if rows:
                 self.dirty = True
