@@ -332,6 +332,11 @@ RULES: dict[str, Rule] = {
                 "declare the entity to complete the stub",
             ),
             (
+                "taken-as-newest",
+                "a reference to several entities that went to the one updated last",
+                'give the kind: {"name": …, "kind": …}',
+            ),
+            (
                 "resolved-by-words",
                 "a reference that was resolved by the words of the name",
                 "declare the spelling as an alias to make it exact",
@@ -339,7 +344,7 @@ RULES: dict[str, Rule] = {
             (
                 "near-names",
                 "entities whose names differ only by case, separators or form",
-                "merge them by declaring an alias, or import with --fold-case for case alone",
+                "give them one name where they are one thing; --fold-case does so for case alone",
             ),
             (
                 "kind-unknown",
@@ -364,7 +369,7 @@ RULES: dict[str, Rule] = {
             (
                 "not-in-source",
                 "something this source said before and no longer says",
-                "import never removes; 'gmem sync' archives what no source supports",
+                "import never removes: what a source no longer says stays in the store",
             ),
         ),
         # ---- the store itself --------------------------------------------------------------------

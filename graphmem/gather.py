@@ -72,7 +72,7 @@ class Gathering:
         self._batch: list[Record] = []
         self._lanes: tuple[list[Record], list[Record]] = ([], [])
         self._split = False
-        self._notes: dict[tuple[str | None, str, str], str] = {}
+        self._notes: dict[tuple[str | None, str], dict[str, str]] = {}
 
     def read(self) -> None:
         """Reads every input to its end, or until there are more errors than the caller bears."""
@@ -184,7 +184,7 @@ class Gathering:
         file.source.records += 1
         self.records += 1
         if isinstance(record, EntityRecord):
-            if file.source.format == "markdown":
+            if file.source.format == "markdown" and not file.source.transport:
                 self._note_note(file, record)
             self._lanes[0].append(record)
         else:
@@ -196,13 +196,16 @@ class Gathering:
 
     def _note_note(self, file: _File, note: EntityRecord) -> None:
         """Warns of two notes that are one entity; which of them meets the other depends on their paths only."""
-        key = (note.scope, note.name, kind_key(note.kind))
-        first = self._notes.setdefault(key, file.source.label)
-        if first != file.source.label:
-            message = f"'{note.name}' is also the note {first}"
+        kind = kind_key(note.kind)
+        seen = self._notes.setdefault((note.scope, note.name), {})
+        # A note without a kind joins the only kind of its name.
+        alike = [label for other, label in seen.items() if other == kind or not other or not kind]
+        if alike:
+            message = f"'{note.name}' is also the note {alike[0]}"
             self._report.findings.add(
                 finding("duplicate-note", message, file=file.source.label, place=note.place)
             )
+        seen.setdefault(kind, file.source.label)
 
     def _split_file(self) -> None:
         """Puts aside a part of a file that is too large for one batch."""

@@ -96,7 +96,7 @@ class _Import:
     def run(self) -> None:
         """Reads everything, then commits batch by batch."""
         try:
-            with _collector_at_rest():
+            with _collector_at_rest(), self._errors():
                 self._go()
         except KeyboardInterrupt:
             self._report.interrupted = True
@@ -109,6 +109,17 @@ class _Import:
         finally:
             self._gathering.spool.close()
         self._close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turns what SQLite raises into errors that name the store, once that is open."""
+        try:
+            yield
+        except Exception as error:
+            if "_store" not in self.__dict__:
+                raise
+            with self._store.errors():
+                raise error
 
     def _go(self) -> None:
         self._gathering.read()

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self
 
 from graphmem.formats import Rejected
 from graphmem.mapping import to_mapping
-from graphmem.outfile import replacing
+from graphmem.outfile import replacing, room_for_temporary
 from graphmem.records import Record
 
 DOCUMENTS_SUFFIX: Final = ".yaml"
@@ -50,19 +50,21 @@ class Rejects:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Forget what was kept."""
-        self._lines.close()
-        self._documents.close()
+        for kept in (self._lines, self._documents):
+            with suppress(OSError):  # of what could not be written, which nobody is going to read
+                kept.close()
 
     def keep(self, rejected: Record | Rejected) -> None:
-        """Keeps one rejected record."""
+        """Keeps one rejected record. Raises `OutputUnwritable` where there is no room for it."""
         self.count += 1
-        if not isinstance(rejected, Rejected):
-            self._lines.write(_line(rejected))
-        elif rejected.syntax == "yaml":
-            self._documents.write(_document(rejected.raw))
-        else:
-            # JSON has no line end inside a value, so a record over several lines may become one.
-            self._lines.write(b" ".join(_bytes(rejected.raw).split(b"\n")).strip() + b"\n")
+        with room_for_temporary():
+            if not isinstance(rejected, Rejected):
+                self._lines.write(_line(rejected))
+            elif rejected.syntax == "yaml":
+                self._documents.write(_document(rejected.raw))
+            else:
+                # JSON has no line end inside a value, so a record over several lines may become one.
+                self._lines.write(b" ".join(_bytes(rejected.raw).split(b"\n")).strip() + b"\n")
 
     def mark(self) -> Mark:
         """A moment to which `rewind` goes back."""

@@ -9,6 +9,7 @@ from operator import attrgetter
 from tempfile import TemporaryFile
 from typing import Any, Final
 
+from graphmem.outfile import room_for_temporary
 from graphmem.records import Claim, EntityRecord, MemoryRecord, Place, Record, Ref, RelationRecord
 
 _CLASSES: Final[tuple[type[Record], ...]] = (EntityRecord, MemoryRecord, RelationRecord)
@@ -66,14 +67,19 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        self._file = TemporaryFile(prefix="gmem-spool-")  # noqa: SIM115 -- closed by close()
+        with room_for_temporary():
+            # Without a buffer, so that nothing is left to be written, and to fail, when it is closed.
+            self._file = TemporaryFile(prefix="gmem-spool-", buffering=0)  # noqa: SIM115 -- closed by close()
         self._order: list[int] = []
         self._lanes: tuple[list[int], list[int]] = ([], [])
         self._spans: list[tuple[int, int]] = []
         self._newest: list[Record] = []
 
     def push(self, batch: list[Record], lane: int | None = None) -> None:
-        """Adds a batch, to a lane of the file being read or straight into the order."""
+        """Adds a batch, to a lane of the file being read or straight into the order.
+
+        Raises `OutputUnwritable` where there is no room for it.
+        """
         if self._spans:
             self._write(len(self._spans) - 1, self._newest)
         number = len(self._spans)
@@ -88,9 +94,13 @@ class Spool:
             lane.clear()
 
     def _write(self, number: int, batch: list[Record]) -> None:
-        start = self._file.tell()
-        self._file.write(marshal.dumps([pack(record) for record in batch]))
-        self._spans[number] = (start, self._file.tell() - start)
+        packed = memoryview(marshal.dumps([pack(record) for record in batch]))
+        with room_for_temporary():
+            start = self._file.tell()
+            done = 0
+            while done < len(packed):
+                done += self._file.write(packed[done:])
+        self._spans[number] = (start, len(packed))
 
     def __len__(self) -> int:
         return len(self._order)
@@ -102,8 +112,15 @@ class Spool:
                 yield self._newest
                 continue
             start, length = self._spans[number]
-            self._file.seek(start)
-            yield [unpack(packed) for packed in marshal.loads(self._file.read(length))]  # noqa: S302
+            yield [unpack(packed) for packed in marshal.loads(self._read(start, length))]  # noqa: S302
+
+    def _read(self, start: int, length: int) -> bytes:
+        self._file.seek(start)
+        pieces: list[bytes] = []
+        while length and (piece := self._file.read(length)):
+            pieces.append(piece)
+            length -= len(piece)
+        return b"".join(pieces)
 
     def close(self) -> None:
         """Removes what is on disk."""

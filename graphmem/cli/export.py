@@ -12,6 +12,7 @@ from graphmem import scopes as scopes_of
 from graphmem.cli import abandon_stdout, unwritable
 from graphmem.cli._inputs import terminable
 from graphmem.cli._shared import configuration, note, output, standard_options
+from graphmem.cli._targets import check_targets
 from graphmem.cli._times import moment
 from graphmem.errors import EXIT_DONE, GraphmemError
 from graphmem.export import ExportReport, Filters
@@ -75,7 +76,9 @@ def export(
     What was written is told on stdout with -o, else on stderr; --json tells it as JSON.
     """
     given = tuple(dict.fromkeys(scopes_of.given(scope) for scope in scopes))
-    with terminable(), Store(configuration(db, graph).store) as store:
+    path = configuration(db, graph).store
+    check_targets({"-o": target}, store=path)
+    with terminable(), Store(path) as store:
         chosen = [_entity(store, name, given) for name in entities]
         filters = Filters(
             scopes=given, kinds=tuple(dict.fromkeys(map(kind_key, kinds))),

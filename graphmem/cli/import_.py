@@ -15,6 +15,7 @@ from graphmem.cli._import_report import as_text
 from graphmem.cli._inputs import SEVERITIES, brief, input_options, terminable
 from graphmem.cli._progress import Bar
 from graphmem.cli._shared import configuration, here, note, output, standard_options
+from graphmem.cli._targets import check_targets
 from graphmem.commit import Choices
 from graphmem.config import Config
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_NOTHING_USABLE, Interrupted
@@ -23,7 +24,7 @@ from graphmem.ingest import rehearse, run
 from graphmem.options import DEFAULT_BATCH_SIZE, ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.outfile import replacing
-from graphmem.rejects import Rejects
+from graphmem.rejects import DOCUMENTS_SUFFIX, Rejects
 from graphmem.store import Store
 from graphmem.terminal import to_json, visible
 
@@ -112,6 +113,7 @@ def import_(
     if detect:
         return _detect(paths, from_, encoding, as_json=as_json)
     config = configuration(db, graph)
+    check_targets(_targets(rejects_file, report_file), store=config.store, inputs=paths)
     options = ImportOptions(
         paths, from_, encoding,
         scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()),
@@ -140,6 +142,14 @@ def import_(
     _tell(report)
     output(report.as_dict(), as_json=as_json, text=lambda: as_text(report, str(config.store)))
     return report.exit_status(SEVERITIES[fail_on])
+
+
+def _targets(rejects_file: Path | None, report_file: Path | None) -> dict[str, Path | None]:
+    """What may be written, by the option that says so."""
+    documents = None
+    if rejects_file is not None:
+        documents = rejects_file.with_name(rejects_file.name + DOCUMENTS_SUFFIX)
+    return {"--rejects": rejects_file, "--report": report_file, "the YAML of --rejects": documents}
 
 
 def _store(

@@ -11,6 +11,7 @@ from graphmem import scopes
 from graphmem.cli._inputs import SEVERITIES, brief, input_options, terminable
 from graphmem.cli._progress import Bar
 from graphmem.cli._shared import configuration, here, note, say, standard_options
+from graphmem.cli._targets import check_targets
 from graphmem.commit import Choices
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTEGRITY, UsageError
 from graphmem.findings import Severity
@@ -69,6 +70,7 @@ def validate(
         scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()),
     )  # fmt: skip
     store = configuration(db, graph).store if against else None
+    check_targets({"--output": target}, store=store, inputs=files)
     with terminable(), Bar(wanted=not no_progress) as bar:
         report = check_files(options, against=store, progress=bar.told)
     _print(_rendered(report, style, SEVERITIES[fail_on]), target)
@@ -119,7 +121,9 @@ def _check_store(
     from graphmem.store import Store
     from graphmem.store.check import check
 
-    with Store(configuration(db, graph).store) as store:
+    path = configuration(db, graph).store
+    check_targets({"--output": target}, store=path)
+    with Store(path) as store:
         report = check(store)
     shape: dict[str, Any] = {
         "store": report.as_dict(),

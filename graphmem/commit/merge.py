@@ -135,9 +135,20 @@ class Merger:
                 # An item that is carried over may have been a stub before any of its origins was read.
                 row["created_at"] = min(row["created_at"], record.created_at)
         changed = old is None or any(row[key] != old[key] for key in row)
+        if standing:
+            self._note_kept_out(kind, row, accepted, taken)
         # Spellings of one kind or predicate are not values that differ.
         ties = [name for name in folded.ties if name not in ("kind", "predicate")]
         return Merged(row, changed, accepted, taken, ties)
+
+    def _note_kept_out(self, kind: int, row: Row, accepted: list[Record], taken: list[Taken]) -> None:
+        """Says which values of records were not taken, because the item has newer ones."""
+        fields = sorted({name for one in taken if not one.stored for name in _kept_out(kind, one.said, row)})
+        if fields:
+            told = ", ".join(f"'{name}'" for name in fields)
+            self._context.note(
+                "older-kept-out", f"{KINDS[kind]} '{row['id']}' has newer values for {told}", accepted[0]
+            )
 
     def write(self, kind: int, item: int, merged: Merged) -> None:
         """Writes the contributions.
@@ -252,11 +263,11 @@ class Merger:
                 raise Refused("older-kept-out", f"{KINDS[kind]} is not newer than the stored one", skip=True)
             return [one._replace(said=one.said | {"updated_at": known}) for one in new]
         row, _ = self._folded(kind, base, old, [*held, *new]) if new else (old, None)
-        if all(row[key] == old[key] for key in row):
+        fields = {key for key in row if row[key] != old[key] and key != "updated_at"}
+        fields.update(name for one in new for name in _kept_out(kind, one.said, old))
+        if not fields:
             return new
-        differing = ", ".join(
-            f"'{key}'" for key in sorted(row) if row[key] != old[key] and key != "updated_at"
-        )
+        differing = ", ".join(f"'{key}'" for key in sorted(fields))
         if self._policy == "skip":
             raise Refused(
                 "conflict-skipped", f"{KINDS[kind]} differs from the stored one in {differing}", skip=True
@@ -289,11 +300,25 @@ class Merger:
             row["created_at"] = min(old["created_at"], folded.created_at)
         return row, folded
 
-
     def _present(self, ids: Sequence[str]) -> list[str]:
         """The present ids of entities of which contributions may know a former or foreign one."""
         found = {self._writer.by_id(ENTITY, id_) for id_ in ids} - {None}
         return sorted(self._writer.entity_id(pk) for pk in found if pk is not None)
+
+
+def _kept_out(kind: int, said: Said, row: Row) -> list[str]:
+    """The fields in which an item does not hold what is said of it; spellings of a kind do not count."""
+    fields: list[str] = []
+    for name in SCALARS[kind]:
+        if name in ("kind", "predicate") or name not in said:
+            continue
+        held = [row["source"], row["position"]] if name == "place" else row[name]
+        if said[name] != held:
+            fields.append("source" if name == "place" else name)
+    properties = said.get("properties", {})
+    if any(row["properties"].get(key) != value for key, value in properties.items()):
+        fields.append("properties")
+    return fields
 
 
 def _decoded(said: str) -> Said:

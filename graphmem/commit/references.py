@@ -27,7 +27,7 @@ class References:
         self._writer = context.writer
         self._tables = context.tables
         self._rivals = context.run.rivals.get(ENTITY, {})
-        self._met: dict[tuple[str, Ref], int | Refused | None] = {}
+        self._met: dict[tuple[str, Ref, bool], int | Refused | None] = {}
         self._identities: dict[int, Identity] = {}
         self._pks: dict[Identity, int] = {}
         self._ids: dict[int, str] = {}
@@ -82,7 +82,8 @@ class References:
 
         `None` when a dangling reference is to be left out. Raises `Refused` when the record must be.
         """
-        key = (scope, ref)
+        carried = self._run.inputs[record.input].transport
+        key = (scope, ref, carried)
         met = self._met.get(key, 0)
         if met == 0:
             if ref.kind is None and ref.scope is None and ref.id is None:
@@ -112,10 +113,21 @@ class References:
                 raise Refused("dangling-reference", f"no entity has the id '{ref.id}'")
         if ref.scope not in (None, scope, GLOBAL_SCOPE):
             raise Refused("foreign-scope", f"'{ref.name}' is referred to in the scope '{ref.scope}'")
+        if ref.kind is not None and self._run.inputs[record.input].transport:
+            found = self._carried((ref.scope or scope, ref.name, kind_key(ref.kind)), ref.kind)
+            if found is not None:
+                return found
         resolution = self._tables.resolve(scope, ref.name, ref.kind, ref.scope)
         if resolution.candidates:
             return self._choose(ref, resolution, record)
         return self._dangling(ref.scope or scope, ref, record)
+
+    def _carried(self, identity: Identity, kind: str) -> int | None:
+        """The entity that an export means, which says exactly which; a stub is as good as any other there."""
+        found = self.find(identity)
+        if found is None and self._tables.declares(*identity):
+            found = self._stand_for(identity, kind)
+        return found
 
     def _by_id(self, id_: str) -> int | None:
         found = self._writer.by_id(ENTITY, id_)
@@ -136,6 +148,9 @@ class References:
             chosen = newest(
                 one._replace(updated_at=self._tables.updated(one)) for one in resolution.candidates
             )
+            told = f"'{chosen.name}' ({chosen.kind or UNKNOWN_KIND}, {chosen.scope})"
+            message = f"'{ref.name}' could be any of {len(resolution.candidates)}; {told} was updated last"
+            self._context.note("taken-as-newest", message, record)
         if resolution.step is Step.FULL_TEXT:
             self._context.note("resolved-by-words", f"'{ref.name}' was taken as '{chosen.name}'", record)
         if chosen.pk is not None:

@@ -104,12 +104,17 @@ class Store:
         """
         if not self.write:
             raise StoreReadOnly(f"{self.path}: the store was opened for reading")
-        try:
-            with translated(self.path), self.db:
+        # Not `with self.db`, which keeps every other thread from running while it waits for the lock.
+        with translated(self.path):
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
                 yield
-        except BaseException:
-            self.scopes.forget()
-            raise
+                self.db.execute("COMMIT")
+            except BaseException:
+                self.scopes.forget()
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -97,6 +97,7 @@ SELECT NULL, k.alias OR d.final_name NOTNULL, d.scope, ifnull(d.final_name, d.na
 FROM run_key AS k CROSS JOIN run_decl AS d ON d.pk = k.decl
 WHERE k.key = ?1 AND k.step <= ?2
 """  # noqa: S608
+_NEAR: Final = f"{_CANDIDATES} AND d.weak = 0"
 _STORE_KINDS: Final = """
 SELECT pk, kind_key FROM entity WHERE scope = ? AND name = ? AND (stub = 0 OR batch < ?)
 """
@@ -134,6 +135,7 @@ SELECT pk FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AN
 UNION ALL
 SELECT pk FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key = '' AND NOT carried
 """
+_FINAL_NAME: Final = "SELECT final_name FROM run_decl WHERE scope = ? AND name = ? AND final_name NOTNULL"
 _CARRIED: Final = "SELECT 1 FROM run_decl WHERE scope = ? AND name = ? AND kind_key = '' AND carried"
 _WEAKLY: Final = "INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)"
 _COMPLETABLE: Final = """
@@ -290,7 +292,8 @@ class RunTables:
             "SELECT * FROM run_weak ORDER BY scope, name, kind_key"
         ).fetchall():
             if not self.resolve(scope, name, kind).candidates:
-                unmet.setdefault((scope, name), {})[key] = kind
+                final = db.execute(_FINAL_NAME, (scope, name)).get or name
+                unmet.setdefault((scope, final), {})[key] = kind
         for (scope, name), kinds in unmet.items():
             held = self._store_kinds(scope, name)
             kindless = db.execute(_KINDLESS_OF, (scope, name)).fetchall()
@@ -355,6 +358,14 @@ class RunTables:
         row = self._db.execute("SELECT updated_at, stub FROM entity WHERE pk = ?", (candidate.pk,)).fetchone()
         stored = "" if row is None or (row[1] and times) else row[0]
         return max(stored, declared)
+
+    def declares(self, scope: str, name: str, key: str) -> bool:
+        """Whether a record of the run declares exactly this scope, name and kind."""
+        found = self._db.execute(
+            "SELECT 1 FROM run_decl WHERE scope = ? AND name = ? AND kind_key = ? AND weak = 0",
+            (scope, name, key),
+        ).get
+        return found is not None
 
     def spelled(self, scope: str, name: str, key: str) -> str | None:
         """The kind as the run writes it of a final name and kind, or `None`."""
@@ -423,7 +434,7 @@ class RunTables:
         """Other names of the scope with the same words, in order."""
         if self._unkeyed:
             self._key()
-        rows = self._db.execute(_CANDIDATES, (words(name), 3, self.first_batch)).fetchall()
+        rows = self._db.execute(_NEAR, (words(name), 3, self.first_batch)).fetchall()
         return sorted({held for _, alias, of, held, *_ in rows if of == scope and not alias and held != name})
 
     def rival_ids(self, kind: int) -> dict[str, list[bytes]]:
