@@ -218,7 +218,9 @@ def _store_at(text: str, environ: Mapping[str, str], cwd: Path, name: str) -> Pa
     if not text.strip():
         raise UsageError(f"{name} is empty", "name a file, or a folder that holds 'memory.db'")
     path = _absolute(text, environ, cwd)
-    is_folder = path.is_dir() or text.endswith(tuple(filter(None, (os.sep, os.altsep))))
+    # Unlike `Path.is_dir` this never raises: that a store cannot be reached is told when it is opened.
+    is_folder = os.path.isdir(path)  # noqa: PTH112
+    is_folder = is_folder or text.endswith(tuple(filter(None, (os.sep, os.altsep))))
     return path / STORE_NAME if is_folder else path
 
 

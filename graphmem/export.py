@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from graphmem import __version__, formats
 from graphmem.errors import FormatFailed, GraphmemError, UsageError
-from graphmem.outfile import replacing, unwritable
+from graphmem.outfile import EXPORT_MARKER, replacing, unwritable
 from graphmem.prepare import canonical_json
 from graphmem.records import FORMAT_NAME, FORMAT_VERSION
 from graphmem.store import Store
@@ -120,10 +120,6 @@ def _inside(folder: Path, path: str) -> Path:
     return folder.joinpath(*parts)
 
 
-MARKER = ".gmem-export"
-"""The file in which an export lists the files of its folder, so that it may be replaced later."""
-
-
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()
@@ -132,7 +128,7 @@ def _digest(path: Path) -> str:
 def _listed(folder: Path) -> dict[str, str]:
     """The files that an export wrote into a folder, with their digests; none where none did."""
     try:
-        files = json.loads((folder / MARKER).read_bytes())["files"]
+        files = json.loads((folder / EXPORT_MARKER).read_bytes())["files"]
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return files if isinstance(files, dict) else {}
@@ -145,7 +141,7 @@ def _check_folder(folder: Path) -> None:
     listed = _listed(folder)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if name == MARKER or (path.is_dir() and not path.is_symlink()):
+        if name == EXPORT_MARKER or (path.is_dir() and not path.is_symlink()):
             continue
         if name not in listed:
             raise UsageError(
@@ -175,7 +171,7 @@ def _into_folder(files: Iterator[formats.ExportFile], target: Path) -> tuple[int
             with path.open("xb") as stream:
                 written += _copy(file, stream)
             listed[file.path] = _digest(path)
-        (made / MARKER).write_bytes(
+        (made / EXPORT_MARKER).write_bytes(
             canonical_json({"format": "graphmem-export", "files": listed}).encode() + b"\n"
         )
         if exists:

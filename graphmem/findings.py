@@ -88,7 +88,7 @@ RULES: dict[str, Rule] = {
             (
                 "bad-query",
                 "a line of a file of queries that asks nothing",
-                "write an object with 'query', and optionally 'id' and 'scopes'",
+                "write an object with 'query', and optionally 'id', 'scopes', 'limit' and 'offset'",
             ),
             ("bad-yaml", "a document that is not YAML", "repair the text at the place given"),
             (
@@ -232,6 +232,11 @@ RULES: dict[str, Rule] = {
                 "the one in 'properties' was kept, the other as 'extra.KEY'",
             ),
             (
+                "unknown-key-near",
+                "a key that is not known, and looks like one that is",
+                "it was kept as a property; correct the key, or put it into 'properties' to silence this",
+            ),
+            (
                 "manifest-not-first",
                 "a manifest that is not the first record",
                 "it was ignored; keep the manifest as the first line",
@@ -277,8 +282,8 @@ RULES: dict[str, Rule] = {
             ),
             (
                 "dangling-reference",
-                "a reference to nothing (with --dangling error)",
-                "declare the entity, correct the name, or import with --dangling stub",
+                "a reference to an id that is not there, or to nothing (with --dangling error)",
+                "import the item of that id, or refer to the name; declare a name, or take --dangling stub",
             ),
             (
                 "foreign-scope",

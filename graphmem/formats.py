@@ -153,19 +153,27 @@ def pick(head: bytes, name: str) -> tuple[Importer, str]:
     """The importer that recognises an input, and why.
 
     `head` is the start of the decompressed input, without byte-order mark. Content decides; a suffix
-    breaks a tie. Raises `UnknownFormat` naming what was seen, and `AmbiguousFormat` naming the claims.
+    breaks a tie. A format that fails on the input does not claim it. Raises `UnknownFormat` naming what
+    was seen and the formats that failed, and `AmbiguousFormat` naming the claims.
     """
     claims: list[tuple[Importer, str]] = []
+    failed: list[str] = []
     for known in importer_points():
         candidate = importer(known)
-        why = candidate.sniff(head, name)
+        try:
+            why = candidate.sniff(head, name)
+        except MemoryError:
+            raise
+        except Exception as error:
+            failed.append(f"the format '{known}' failed on it: {type(error).__name__}: {error}")
+            continue
         if why is not None:
             claims.append((candidate, why))
     if not claims:
         start = head[:60].decode("utf-8", "replace").strip().replace("\n", " ")
         seen = described(head) or (f"text that starts with {start!r}" if start else "nothing but white space")
         raise UnknownFormat(
-            f"no format recognises this input: it is {seen if head else 'empty'}",
+            "; ".join((f"no format recognises this input: it is {seen if head else 'empty'}", *failed)),
             f"name its format with --from; known formats: {', '.join(importer_points())}",
         )
     if len(claims) > 1:

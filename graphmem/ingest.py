@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from graphmem import times
 from graphmem.commit import NeedVectors, RunState, commit_batch
 from graphmem.errors import Interrupted
+from graphmem.findings import finding
 from graphmem.gather import Gathering
 from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport, InputSummary
@@ -101,9 +102,8 @@ class _Import:
         except KeyboardInterrupt:
             self._report.interrupted = True
             self._close()
-            whole = sum(batch["records"] for batch in self._report.batches)
             raise Interrupted(
-                f"interrupted; {len(self._report.batches)} whole batches of {whole} records are stored",
+                f"interrupted; {self._report.batches_told()}",
                 "run the same command again to store the rest",
             ) from None
         finally:
@@ -316,10 +316,12 @@ class _Import:
             counts.unchanged += to_unchanged
         first = run.tables.first_batch
         report.stubs = self._store.count_stubs(first) if first and report.batches else 0
-        if not self._gave_up:
-            report.no_longer_in_source = sum(
-                run.tables.unseen(one.origin) for one in self._gathering.inputs if one.reread
-            )
+        for one in self._gathering.inputs:
+            gone = run.tables.unseen(one.origin) if one.reread and not self._gave_up else 0
+            if gone:
+                report.no_longer_in_source += gone
+                message = f"{gone:,} of what this source said before {'is' if gone == 1 else 'are'} not in it now"
+                report.findings.add(finding("not-in-source", message, file=one.label))
 
     def _tell(self, stage: str, done: int, of: int | None) -> None:
         if self._progress is not None:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*("?)|[{}\[\],:]|[^\s"{}\[\],:]+')
+_OPENING: Final = re.compile(r"[ \t\r\n\ufeff]*")
 _MOST_KEYS: Final = 64
+_MOST_LISTS: Final = 8
 
 
 @dataclass(slots=True)
@@ -25,23 +27,19 @@ class JsonHead:
     """How many texts the first list holds, where the first value is a list of nothing but texts."""
     listed: bool = False
     """Whether it is an element of a list."""
+    cut: bool = False
+    """Whether the text ends before the object does."""
     inner: JsonHead | None = None
     """The first element of the list under its first key, where the object starts with a list."""
 
 
 def json_head(head: bytes | str) -> JsonHead | None:
-    """What a text that starts with `{` or `[` shows, or `None` for any other text."""
+    """What a text that starts with `{` or `[` shows, or `None` for any other text.
+
+    Of lists in lists in lists nothing is shown beyond a depth at which no record stands.
+    """
     text = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
-    start = len(text) - len(text.lstrip(" \t\r\n\ufeff"))
-    if text[start : start + 1] == "{":
-        return _object(text, start + 1)
-    if text[start : start + 1] != "[":
-        return None
-    element = json_head(text[start + 1 :])
-    if element is not None:
-        element.listed = True
-        return element
-    return _strings(text, start + 1)
+    return _first(text, 0, with_inner=True)
 
 
 def described(head: bytes) -> str | None:
@@ -57,19 +55,46 @@ def described(head: bytes) -> str | None:
     return f"a JSON object{type_} with the keys {keys}{more}"
 
 
-def _object(text: str, start: int) -> JsonHead:
-    seen = JsonHead()
+def _first(text: str, start: int, *, with_inner: bool = False) -> JsonHead | None:
+    """What the value that starts there shows; `None` where no object or list does."""
+    lists = 0
+    at = _past_space(text, start)
+    while text[at : at + 1] == "[" and lists <= _MOST_LISTS:
+        lists += 1
+        start = at + 1
+        at = _past_space(text, start)
+    if lists > _MOST_LISTS:
+        return JsonHead(listed=True)
+    if text[at : at + 1] == "{":
+        seen = _object(text, at + 1, with_inner=with_inner)
+        seen.listed = lists > 0
+        return seen
+    if not lists:
+        return None
+    seen = _strings(text, start)
+    seen.listed = lists > 1
+    return seen
+
+
+def _past_space(text: str, at: int) -> int:
+    match = _OPENING.match(text, at)
+    return match.end() if match else at
+
+
+def _object(text: str, start: int, *, with_inner: bool) -> JsonHead:
+    seen = JsonHead(cut=True)
     depth, key = 1, None
     expect_key = True
     for token in _TOKEN.finditer(text, start):
         sign = token[0]
         if sign in ("{", "["):
-            if depth == 1 and sign == "[" and len(seen.keys) == 1 and key is not None:
-                seen.inner = json_head(text[token.end() :])
+            if with_inner and depth == 1 and sign == "[" and len(seen.keys) == 1 and key is not None:
+                seen.inner = _first(text, token.end())
             depth += 1
         elif sign in ("}", "]"):
             depth -= 1
             if depth == 0:
+                seen.cut = False
                 break
         elif depth == 1 and sign == ",":
             expect_key, key = True, None

@@ -83,7 +83,8 @@ class Answer:
         wanted = f"no entity of kind '{self.kind}'" if self.kind is not None else "no entity"
         hint = "'gmem entities --match TEXT' lists entities"
         if self.kinds:
-            hint = "of that name there is the kind " + ", ".join(f"'{kind}'" for kind in self.kinds)
+            kinds = ", ".join(f"'{kind}'" for kind in self.kinds)
+            hint = f"of that name there {'is the kind' if len(self.kinds) == 1 else 'are the kinds'} {kinds}"
         raise EntityNotFound(f"{wanted} is called '{self.name}' here", hint, self.suggestions)
 
 

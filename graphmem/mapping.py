@@ -7,7 +7,9 @@ that are not known are kept in `properties`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from graphmem.findings import Finding, finding
@@ -51,6 +53,13 @@ def _text(value: Any) -> str:
     raise _Bad("bad-value", "must be text")
 
 
+def _content(value: Any) -> str:
+    text = _text(value)
+    if not text or text.isspace():
+        raise _Bad("bad-value", "is empty")
+    return text
+
+
 def _word(value: Any) -> str:
     """Text that names something: a kind, a type, a tag, a predicate."""
     if not isinstance(value, str):
@@ -82,6 +91,14 @@ def _scope(value: Any) -> str:
     if isinstance(value, str) and is_scope(value):
         return value
     raise _Bad("bad-scope", "must be 'global', 'repo:/absolute/path' or 'kind:value'")
+
+
+def _only_scope(value: Any) -> str | None:
+    """The scope of something that has one, given as a list as memories have it."""
+    listed = value if isinstance(value, list) else [value]
+    if len(listed) > 1:
+        raise _Bad("bad-value", "must be one scope: an entity or relation has only one")
+    return _scope(listed[0]) if listed else None
 
 
 def _unit_number(value: Any) -> float:
@@ -217,7 +234,7 @@ _ENTITY: Final[dict[str, _Check]] = {
 }
 _MEMORY: Final[dict[str, _Check]] = {
     **_COMMON,
-    "content": _text,
+    "content": _content,
     "title": _text,
     "memory_type": _word,
     "importance": _unit_number,
@@ -245,6 +262,17 @@ _TYPES: Final[dict[str, tuple[dict[str, _Check], frozenset[str], tuple[str, ...]
     "memory": (_MEMORY, _TIMES, ("content",), MemoryRecord),
     "relation": (_RELATION, _TIMES, ("subject", "predicate", "object"), RelationRecord),
 }
+KEYS: Final = {
+    type_: frozenset((*checks, *times, "type", *(("source",) if type_ == "memory" else ())))
+    for type_, (checks, times, _, _) in _TYPES.items()
+}
+"""The known keys of a record of each type."""
+
+# Keys that people do not write by hand: another key is not taken for a slip of one.
+_OF_EXPORTS: Final = frozenset(("archived_by", "stub", "origins", "id_aliases", "redirects"))
+_SEPARATORS: Final = re.compile(r"[-_. ]+")
+_NEAR: Final = 0.82
+_LONGEST_NEAR: Final = 40
 
 
 def _source(value: Any, fields: dict[str, Any]) -> None:
@@ -271,9 +299,48 @@ def _time(value: Any, key: str, place: Place, file: str, findings: list[Finding]
     return time
 
 
+@lru_cache(maxsize=4096)
+def _near_keys(key: str, type_: str) -> tuple[str, ...]:
+    """Known keys that a key is a slip of, the likeliest first."""
+    from difflib import get_close_matches
+
+    bare = _SEPARATORS.sub("", key).casefold()
+    same = [known for known in sorted(KEYS[type_]) if known.replace("_", "") == bare]
+    if same:
+        return tuple(same)
+    likely = [known for known in sorted(KEYS[type_] - _OF_EXPORTS) if known[:1] == bare[:1]]
+    return tuple(get_close_matches(key.casefold(), likely, cutoff=_NEAR))
+
+
+def _near(key: Any, value: dict[str, Any], type_: str) -> str | None:
+    """The known key that an unknown one was meant for, where the record does not have that one."""
+    if not isinstance(key, str) or len(key) > _LONGEST_NEAR:
+        return None
+    return next((known for known in _near_keys(key, type_) if known not in value), None)
+
+
+def _take_other_scope(given: Any, type_: str, fields: dict[str, Any]) -> None:
+    """`scope` of a memory, `scopes` of anything else: the other spelling of the key it has."""
+    if given is None:
+        return
+    if type_ == "memory":
+        fields["scopes"] = sorted({*fields.get("scopes", ()), *_set_of(_scope)(given)})
+        return
+    scope = _only_scope(given)
+    if scope is not None and fields.setdefault("scope", scope) != scope:
+        raise _Bad("bad-value", f"must not be another scope than 'scope', which is '{fields['scope']}'")
+
+
 def _keep_extras(
-    extras: dict[str, Any], fields: dict[str, Any], place: Place, file: str, findings: list[Finding]
+    extras: dict[str, Any],
+    given: dict[str, Any],
+    type_: str,
+    fields: dict[str, Any],
+    place: Place,
+    file: str,
+    findings: list[Finding],
 ) -> None:
+    """Keeps the unknown keys of a record, `given`, among its properties."""
     properties = dict(fields.get("properties", {}))
     for key, value in extras.items():
         kept = key
@@ -281,6 +348,10 @@ def _keep_extras(
             kept = f"extra.{key}"
             message = f"'{key}' is given both as a key and in 'properties'"
             findings.append(finding("key-collision", message, file=file, place=place))
+        near = _near(key, given, type_)
+        if near is not None:
+            message = f"'{key}' was kept as a property; did you mean '{near}'?"
+            findings.append(finding("unknown-key-near", message, file=file, place=place))
         properties[kept] = value
     fields["properties"] = properties
 
@@ -291,6 +362,7 @@ def _build(
     checks, times, needed, make = _TYPES[type_]
     fields: dict[str, Any] = {}
     extras: dict[str, Any] | None = None
+    other_scope = "scope" if type_ == "memory" else "scopes"
     sound = True
     for key, given in value.items():
         try:
@@ -306,7 +378,7 @@ def _build(
             elif key == "source" and type_ == "memory":
                 if given is not None:
                     _source(given, fields)
-            else:
+            elif key != other_scope:
                 extras = extras or {}
                 extras[key] = given
         except _Bad as bad:
@@ -314,15 +386,23 @@ def _build(
             findings.append(
                 finding(bad.rule, f"'{key}' {bad.expected}", file=file, place=place, record_kind=type_)
             )
+    if other_scope in value:
+        try:
+            _take_other_scope(value[other_scope], type_, fields)
+        except _Bad as bad:
+            sound = False
+            message = f"'{other_scope}' {bad.expected}"
+            findings.append(finding(bad.rule, message, file=file, place=place, record_kind=type_))
     for key in needed:
         if key not in fields and (key not in value or value[key] is None):
             sound = False
-            message = f"{type_} without '{key}'"
+            near = next((one for one in extras or () if _near(one, value, type_) == key), None)
+            message = f"{type_} without '{key}'" + ("" if near is None else f"; did you mean it by '{near}'?")
             findings.append(finding("missing-key", message, file=file, place=place, record_kind=type_))
     if not sound:
         return None
     if extras is not None:
-        _keep_extras(extras, fields, place, file, findings)
+        _keep_extras(extras, value, type_, fields, place, file, findings)
     fields["place"] = place
     return make(**fields)
 
@@ -362,7 +442,9 @@ def _plain_memory(value: dict[str, Any], place: Place) -> Record | None:
         return None
     content, title = value.get("content"), value.get("title")
     about, memory_type = value.get("about"), value.get("memory_type")
-    if type(content) is not str or (title is not None and type(title) is not str):
+    if type(content) is not str or not content or content.isspace():
+        return None
+    if title is not None and type(title) is not str:
         return None
     if memory_type is not None and (type(memory_type) is not str or not (memory_type := exact(memory_type))):
         return None

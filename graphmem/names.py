@@ -92,8 +92,7 @@ def kind_key(kind: str | None) -> str:
     """A kind blind to case and separators; "" for the absence of a kind."""
     if kind is None:
         return ""
-    form = folded(kind)
-    key = _SEPARATORS.sub("", form) or form
+    key = predicate_key(kind)
     return "" if key == UNKNOWN_KIND else key
 
 
@@ -101,7 +100,8 @@ def kind_key(kind: str | None) -> str:
 def predicate_key(predicate: str) -> str:
     """A predicate blind to case and separators."""
     form = folded(predicate)
-    return _SEPARATORS.sub("", form) or form
+    # Folded again, because signs that were apart may now combine.
+    return folded(_SEPARATORS.sub("", form)) or form
 
 
 def name_keys(name: str) -> list[tuple[str, int]]:

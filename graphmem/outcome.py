@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTEGRITY, EXIT_NOTHING_USABLE
+from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTEGRITY, EXIT_NOTHING_USABLE, EXIT_USAGE
 from graphmem.findings import Finding, Severity
 from graphmem.records import KINDS
 
@@ -121,10 +121,30 @@ class ImportReport:
         """Whether any input held a record that was understood, or was an export, even an empty one."""
         return any(one.records or one.transport for one in self.inputs)
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether nothing could be used because nothing could be opened or read."""
+        found = self.findings.by_rule
+        return (
+            not self.usable
+            and "file-unreadable" in found
+            and "unknown-format" not in found
+            and all(one.format is None for one in self.inputs)
+        )
+
+    def batches_told(self) -> str:
+        """What is stored, for a run that ended early."""
+        count, records = len(self.batches), sum(batch["records"] for batch in self.batches)
+        batches = "1 whole batch" if count == 1 else f"{count:,} whole batches"
+        held = "1 record" if records == 1 else f"{records:,} records"
+        return f"{batches} of {held} {'is' if count == 1 else 'are'} stored"
+
     def exit_status(self, fail_on: Severity = Severity.ERROR) -> int:
         """The exit status that says how the run went."""
         if "manifest-mismatch" in self.findings.by_rule:
             return EXIT_INTEGRITY
+        if self.unreadable:
+            return EXIT_USAGE
         if not self.usable:
             return EXIT_NOTHING_USABLE
         lost = self.total("rejected") + self.total("skipped")

@@ -12,6 +12,9 @@ from typing import BinaryIO, Final, cast
 
 from graphmem.errors import OutputUnwritable, UsageError
 
+EXPORT_MARKER: Final = ".gmem-export"
+"""The file in which an export lists the files of its folder, so that it may be replaced later."""
+
 _SQLITE: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite adds to the name of a database for its own files."""

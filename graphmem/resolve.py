@@ -86,7 +86,7 @@ def _distinct(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
     by_identity: dict[tuple[str, str, str], Candidate] = {}
     for one in found:
         held = by_identity.get(one.identity)
-        if held is None or (held.pk is None) > (one.pk is None):
+        if held is None or (held.pk is None, held.kind is None) > (one.pk is None, one.kind is None):
             by_identity[one.identity] = one
     return tuple(by_identity[key] for key in sorted(by_identity, key=lambda k: (k[2], k[1], k[0])))
 

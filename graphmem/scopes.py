@@ -79,7 +79,20 @@ def visible_scopes(scope: str) -> tuple[str, ...]:
     return (GLOBAL_SCOPE,) if scope == GLOBAL_SCOPE else (scope, GLOBAL_SCOPE)
 
 
-def parse_scope_map(options: Iterable[str]) -> dict[str, str]:
+class ScopeMap(dict[str, str]):
+    """New scopes by old ones, the longest old one first; it remembers which of them were met."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        super().__init__(pairs)
+        self.met: set[str] = set()
+
+    @property
+    def unmet(self) -> list[str]:
+        """The old scopes that nothing was of so far."""
+        return [old for old in self if old not in self.met]
+
+
+def parse_scope_map(options: Iterable[str]) -> ScopeMap:
     """The mapping that `OLD=NEW` texts stand for, the longest old scope first.
 
     Paths may hold `=`; the cut is where both sides are scopes. Raises `UsageError` when there is no
@@ -96,7 +109,7 @@ def parse_scope_map(options: Iterable[str]) -> dict[str, str]:
         old, new = pairs[0]
         if mapping.setdefault(old, new) != new:
             raise UsageError(f"the scope '{old}' is mapped twice", "map each scope once")
-    return dict(sorted(mapping.items(), key=lambda pair: (-len(pair[0]), pair[0])))
+    return ScopeMap(sorted(mapping.items(), key=lambda pair: (-len(pair[0]), pair[0])))
 
 
 def map_scope(scope: str, mapping: Mapping[str, str]) -> str:
@@ -107,11 +120,18 @@ def map_scope(scope: str, mapping: Mapping[str, str]) -> str:
     """
     exact = mapping.get(scope)
     if exact is not None:
+        _meet(mapping, scope)
         return exact
     for old, new in mapping.items():
         base = old.rstrip("/\\")
         rest = scope[len(base) :]
         if old.startswith(REPO) and new.startswith(REPO) and scope.startswith(base) and rest[:1] in "/\\":
+            _meet(mapping, old)
             separator = "/" if new.startswith(f"{REPO}/") else "\\"
             return new.rstrip("/\\") + separator + separator.join(re.split(r"[/\\]", rest[1:]))
     return scope
+
+
+def _meet(mapping: Mapping[str, str], old: str) -> None:
+    if isinstance(mapping, ScopeMap):
+        mapping.met.add(old)

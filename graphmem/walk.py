@@ -21,6 +21,7 @@ from graphmem import formats
 from graphmem.errors import InputUnreadable
 from graphmem.findings import Finding, finding
 from graphmem.ignore import Patterns, compiled, segment_expression
+from graphmem.outfile import EXPORT_MARKER
 
 STDIN: Final = "-"
 STDIN_LABEL: Final = "<stdin>"
@@ -253,6 +254,8 @@ class Discovery(Iterator[Found | Finding]):
     # ---- what is left out --------------------------------------------------------------------------
 
     def _wanted(self, folder: _Folder, entry: os.DirEntry[str], is_folder: bool) -> bool:
+        if entry.name == EXPORT_MARKER and not is_folder:
+            return False
         if self._ignores(folder, entry.name, is_folder):
             self._count(is_folder)
             return False

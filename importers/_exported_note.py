@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from graphmem.findings import Finding, finding
 from graphmem.names import exact, kind_key
-from graphmem.records import ENTITY, FORMAT_NAME, FORMAT_VERSION, MEMORY, Place
+from graphmem.records import ENTITY, FORMAT_NAME, FORMAT_VERSION, MEMORY, UNKNOWN_KIND, Place
 from graphmem.records import RELATION as RELATION_TYPE
 
 from ._frontmatter_yaml import Value
@@ -230,6 +230,47 @@ def edited_relation(entry: Entry, block: Block, subject: Ref, target: Ref) -> di
     for key in _OUTDATED:
         record.pop(key, None)
     return record
+
+
+def moved_from(exported: Exported, subject: Ref) -> Ref | None:
+    """The entity that a note was when it was exported, where `subject`, which it is now, is another."""
+    record = exported.entity
+    former = {"name": record["name"], "kind": record.get("kind") or UNKNOWN_KIND}
+    return None if _means(former, subject) else former
+
+
+def moved(record: dict[str, Any], former: Ref, subject: Ref) -> dict[str, Any]:
+    """The record of an item of a note that was given another title or type: it speaks of `subject`.
+
+    A relation from another entity is another relation, which has no id. A memory is still the same one.
+    """
+    record = {key: value for key, value in record.items() if key not in _OUTDATED}
+    if record.get("type") == MEMORY:
+        about = record.get("about")
+        listed = about if isinstance(about, list) else [about]
+        record["about"] = [_led_to(ref, subject) if _means(ref, former) else ref for ref in listed]
+    else:
+        record["subject"] = _led_to(record.get("subject"), subject)
+        for key in ("id", "id_aliases"):
+            record.pop(key, None)
+    return record
+
+
+def _means(ref: Any, entity: Ref) -> bool:
+    """Whether a reference is to the entity of that name and kind; no kind is any kind."""
+    if isinstance(ref, str):
+        return exact(ref) == exact(entity["name"])
+    if not isinstance(ref, dict) or not isinstance(ref.get("name"), str):
+        return False
+    kind = ref.get("kind") or entity.get("kind")
+    same_kind = not isinstance(kind, str) or kind_key(kind) == kind_key(entity.get("kind"))
+    return exact(ref["name"]) == exact(entity["name"]) and same_kind
+
+
+def _led_to(ref: Any, subject: Ref) -> Ref:
+    """A reference to `subject` in the scope of another reference."""
+    scope = ref.get("scope") if isinstance(ref, dict) else None
+    return subject if scope is None else {**subject, "scope": scope}
 
 
 def edited_entity(exported: Exported, seen: dict[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,11 @@ from ._exported_note import (
     edited_memory,
     edited_relation,
     is_unchanged,
+    moved,
+    moved_from,
     read_exported,
     restored,
+    text_of,
     visible_digest,
 )
 from ._frontmatter import Frontmatter, read_frontmatter
@@ -114,6 +117,7 @@ class _Note:
         self.subject = {"name": record["name"]}
         if self.exported is not None or record.get("kind") is not None:
             self.subject["kind"] = record.get("kind") or UNKNOWN_KIND
+        self.former = moved_from(self.exported, self.subject) if self.exported is not None else None
         self.own_names = {exact(one) for one in (name, *record.get("aliases", []), *self.vault.aliases())}
         yield from self._made(record, self.note.place(0))
         for block in self.body.blocks:
@@ -150,17 +154,26 @@ class _Note:
         if entry is None or (entry.record.get("type") == "relation") != (block.kind == RELATION):
             yield from self._relations(block) if block.kind == RELATION else self._memory(block)
         elif is_unchanged(entry, block):
-            yield from self._made(restored(entry, block, self.subject), place)
+            yield from self._kept(restored(entry, block, self.subject), place)
         elif block.kind == RELATION:
             target = self._ref(self.vault.wikilink(block.targets[0]), block.targets[0])
-            yield from self._made(edited_relation(entry, block, self.subject, target), place)
+            yield from self._kept(edited_relation(entry, block, self.subject, target), place)
             yield from self._relations(block, skip=1)
-        elif block.content.strip():
-            yield from self._made(edited_memory(entry, block, self.subject), place)
+        elif text_of(entry, block).strip():
+            yield from self._kept(edited_memory(entry, block, self.subject), place)
             yield from self._links(block.links)
+
+    def _kept(self, record: dict[str, Any], place: Place) -> Iterator[Item]:
+        """An item of an export, which goes where its note goes."""
+        if self.former is not None:
+            record = moved(record, self.former, self.subject)
+        yield from self._made(record, place)
 
     def _memory(self, block: Block) -> Iterator[Item]:
         """The memory of a section's text or of a list fact, and the links in it."""
+        if not block.content.strip():
+            yield from self._links(block.links)
+            return
         properties: dict[str, Any] = {}
         if block.kind == FACT:
             properties = {"context": block.context, "block_id": self._block_id(block)}

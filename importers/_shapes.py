@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
+from graphmem.mapping import KEYS
 from graphmem.records import ENTITY, MEMORY, RELATION
 
 CONTAINERS: Final = {"entities": ENTITY, "memories": MEMORY, "relations": RELATION}
@@ -23,6 +24,8 @@ _FOREIGN: Final = {
     MANIFEST: frozenset[str](),
 }  # fmt: skip
 
+_THEIRS: Final = frozenset[str]().union(*_FOREIGN.values()).difference(*KEYS.values())
+
 
 def is_canonical(type_: str | None, keys: Collection[str]) -> bool:
     """Whether an object of that `type` (`None` where it has none) and those keys is a record of ours."""
@@ -30,6 +33,16 @@ def is_canonical(type_: str | None, keys: Collection[str]) -> bool:
         return _TRIPLE.issubset(keys)
     foreign = _FOREIGN.get(type_)
     return foreign is not None and foreign.isdisjoint(keys)
+
+
+def is_foreign(type_: str | None, keys: Collection[str]) -> bool:
+    """Whether a `type` or keys tell that an object is no record of ours, whatever else it holds."""
+    return not _THEIRS.isdisjoint(keys) if type_ is None else not is_canonical(type_, keys)
+
+
+def is_start_of_record(keys: Collection[str]) -> bool:
+    """Whether an object that starts with these keys, and whose `type` is not seen yet, can be a record."""
+    return bool(keys) and any(known.issuperset(keys) for known in KEYS.values())
 
 
 def contained(key: str, value: Any) -> Any:

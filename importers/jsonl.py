@@ -19,15 +19,16 @@ from graphmem.findings import Finding, finding
 from graphmem.formats import Importer, Item, Rejected, Source
 from graphmem.json_head import JsonHead, json_head
 from graphmem.mapping import to_record
-from graphmem.reading import SIZE_LIMIT
+from graphmem.reading import HEAD_SIZE, SIZE_LIMIT
 from graphmem.records import Place
 
 from ._json_document import CONFLICT, Document, Valued
 from ._json_values import MAX_DEPTH, Scanner
-from ._shapes import CONTAINERS, is_canonical
+from ._shapes import CONTAINERS, is_canonical, is_foreign, is_start_of_record
 from ._window import Window
 
-_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
+_LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
+_SUFFIXES: Final = (*_LINE_SUFFIXES, ".json")
 _BREAKS: Final = (b"{", b"[", b",")
 _MARKERS: Final = (b"<" * 7, b"=" * 7, b">" * 7, b"|" * 7)
 
@@ -42,13 +43,19 @@ class JsonlImporter(Importer):
         """Why the text is JSON of canonical records, judged by the keys of the first object.
 
         In a file with a suffix of this format a later line may show it, so that a damaged first line
-        does not hide the rest.
+        does not hide the rest; and where no line ends in `head`, a suffix for lines of JSON decides,
+        unless what is seen is JSON of another kind.
         """
-        why = _recognised(json_head(head))
-        if why is not None or not name.lower().removesuffix(".gz").removesuffix(".zst").endswith(_SUFFIXES):
+        seen = json_head(head)
+        why = _recognised(seen)
+        plain = name.lower().removesuffix(".gz").removesuffix(".zst")
+        if why is not None or not plain.endswith(_SUFFIXES):
             return why
-        later = (_recognised(json_head(line)) for line in head.split(b"\n")[1:])
-        return next(filter(None, later), None)
+        first, *others = head.lstrip().split(b"\n")
+        why = next(filter(None, (_recognised(json_head(line)) for line in others)), None)
+        if why is None and plain.endswith(_LINE_SUFFIXES) and not others and _may_be_ours(first, seen):
+            return f"a long first line in a file named '*{plain[plain.rfind('.') :]}'"
+        return why
 
     def read(self, stream: BinaryIO, source: Source) -> Iterator[Item]:
         """The records and findings of a JSON text, in bounded memory."""
@@ -168,11 +175,21 @@ def _is_plain(value: object, text: str, end: int) -> bool:
 
 
 def _breaks_off(line: bytes) -> bool:
-    """Whether a first line ends where JSON printed over several lines is broken, or is all of the file."""
+    """Whether a first line ends where JSON printed over several lines is broken, or is all of the file.
+
+    No array of records starts with three brackets: that is a damaged line.
+    """
     text = line.strip(b" \t\r\n")
-    return text.startswith((b"{", b"[")) and (
+    return text.startswith((b"{", b"[")) and not text.startswith(b"[[[") and (
         text.endswith(_BREAKS) or (text.startswith(b"[") and len(line) >= SIZE_LIMIT)
     )
+
+
+def _may_be_ours(line: bytes, seen: JsonHead | None) -> bool:
+    """Whether a first line is longer than what is looked at and shows nothing that is not ours."""
+    if len(line) < HEAD_SIZE // 2:
+        return False
+    return seen is None or not seen.keys or (seen.cut and not is_foreign(seen.type, seen.keys))
 
 
 def _recognised(seen: JsonHead | None) -> str | None:
@@ -185,7 +202,10 @@ def _recognised(seen: JsonHead | None) -> str | None:
         key, inner = seen.keys[0], seen.inner
         ours = inner.strings == 3 or is_canonical(inner.type or CONTAINERS[key], inner.keys)
         return f"a JSON object with a list of {key}" if ours else None
-    if not is_canonical(seen.type, seen.keys):
+    if seen.cut and seen.type is None and is_start_of_record(seen.keys):
+        what = "objects with the keys of records"
+    elif is_canonical(seen.type, seen.keys):
+        what = f"objects of type '{seen.type}'" if seen.type else "objects with subject, predicate and object"
+    else:
         return None
-    what = f"objects of type '{seen.type}'" if seen.type else "objects with subject, predicate and object"
     return f"a JSON array of {what}" if seen.listed else f"JSON {what}"

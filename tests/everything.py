@@ -30,7 +30,7 @@ FIRST: list[Record] = [
      "state": "archived"},
     {"type": "memory", "content": "plain", "scopes": ["global"]},
     {"type": "memory", "content": "plain", "scopes": ["global"], "id": "m2", "source": "s"},
-    {"type": "memory", "content": "", "scopes": ["repo:/b"], "about": ["Auth Service"], "importance": 1},
+    {"type": "memory", "content": ".", "scopes": ["repo:/b"], "about": ["Auth Service"], "importance": 1},
     {"type": "relation", "subject": SERVICE, "predicate": "depends on", "object": "C++", "scope": "repo:/a",
      "id": "r1", "weight": 0.25, "fact": "it is written in it", "stated_by": ["m1", "missing"],
      "properties": {"p": [1]}, "created_at": CREATED, "valid_at": "2024-01-01T00:00:00Z",

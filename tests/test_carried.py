@@ -108,3 +108,12 @@ def test_which_of_several_was_taken_is_told(run: Run, tmp_path: Path) -> None:
     done = run("import", write(tmp_path / "1.jsonl", *rows, about), "--on-ambiguous", "newest", "--json")
     assert done.status == 0
     assert [one["rule"] for one in done.json["findings"]] == ["taken-as-newest"]
+
+
+def test_what_a_source_no_longer_says_is_told_by_source(run: Run, tmp_path: Path) -> None:
+    first = write(tmp_path / "1.jsonl", ENTITY | {"name": "A"}, ENTITY | {"name": "B"})
+    assert run("import", first).status == 0
+    write(tmp_path / "1.jsonl", ENTITY | {"name": "A"})
+    done = run("import", first, "--json").json
+    assert done["no_longer_in_source"] == 1
+    assert [(one["rule"], one["file"]) for one in done["findings"]] == [("not-in-source", first)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from search_store import SmallStore, SynonymEncoder
+from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.cli import main
 
@@ -108,7 +108,7 @@ def test_json_has_the_published_shape(gmem: Gmem, store: SmallStore) -> None:
     }  # fmt: skip
     assert set(answer["hits"][0]) == {
         "id", "content", "title", "memory_type", "score", "relevance", "channels", "scopes", "tags", "about",
-        "source", "valid_at", "created_at", "properties",
+        "about_refs", "source", "valid_at", "created_at", "properties",
     }  # fmt: skip
     assert answer["recipe"] == "lexical"
 
@@ -217,7 +217,7 @@ def test_an_ambiguous_entity_is_chosen_and_said(gmem: Gmem, store: SmallStore) -
         (("car", "--scope", "nonsense"), "is not a scope"),
         (("car", "--since", "yesterday"), "is not a time"),
         (("car", "--limit", "0"), "--limit"),
-        (("car", "--recipe", "graph"), "--recipe"),
+        (("car", "--recipe", "magic"), "--recipe"),
         (("car", "--min-score", "2"), "--min-score"),
         (("car", "--entity", "Nobody"), "no entity is called 'Nobody' here"),
         (("--queries", "missing.jsonl"), "'missing.jsonl' cannot be read"),
@@ -288,6 +288,11 @@ def test_a_bad_line_of_queries_is_a_finding_and_the_others_are_answered(
         b'{"query": "x", "scopes": "global"}',
         b'{"query": "x", "scopes": ["y"]}',
         b'{"query": "\xff"}',
+        b'{"query": "x", "recipe": "semantic"}',
+        b'{"query": "x", "limit": 0}',
+        b'{"query": "x", "offset": true}',
+        b'{"query": "x", "id": NaN}',
+        b"[" * 100_000,
         b'{"id": 1, "query": "x"}',
     )
     file.write_bytes(b"\n".join(lines))
@@ -295,12 +300,68 @@ def test_a_bad_line_of_queries_is_a_finding_and_the_others_are_answered(
     done = gmem("--queries", str(file))
 
     assert done.status == 1
-    assert [json.loads(line)["id"] for line in done.out.splitlines()] == [1]
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [one["line"] for one in answers] == [*range(1, len(lines) + 1)]
+    assert [one["error"]["code"] for one in answers if "error" in one] == [
+        "bad-json", *["bad-query"] * 4, "bad-json", *["bad-query"] * 3, "bad-json", "bad-json"
+    ]  # fmt: skip
+    assert answers[-1]["id"] == 1
+    assert not any(word in done.err for word in ("Expecting", "codec", "char ", "recursion"))
     for number, rule in enumerate(("bad-json", *["bad-query"] * 4, "bad-json"), start=1):
         assert any(
             line.startswith(f"{file}:{number}:1: error: ") and line.endswith(f"[{rule}]")
             for line in done.err.splitlines()
         ), (number, done.err)
+
+
+def test_a_query_of_a_file_may_have_its_own_limit_and_offset(
+    gmem: Gmem, store: SmallStore, tmp_path: Path
+) -> None:
+    for number in range(4):
+        store.memory("red car", id_=f"m{number}")
+    file = tmp_path / "queries.jsonl"
+    file.write_text('{"query":"car","limit":1}\n{"query":"car","limit":2,"offset":1}\n{"query":"car"}\n')
+
+    answers = [json.loads(line) for line in gmem("--queries", str(file), "--limit", "3").out.splitlines()]
+
+    assert [[hit["id"] for hit in one["hits"]] for one in answers] == [
+        ["m0"], ["m1", "m2"], ["m0", "m1", "m2"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_a_file_without_a_query_is_status_3(
+    gmem: Gmem, store: SmallStore, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "none.jsonl").write_text(text)
+
+    done = gmem("--queries", str(tmp_path / "none.jsonl"))
+
+    assert (done.status, done.out) == (3, "")
+    assert "holds no query [nothing-usable]" in done.err
+
+
+def test_since_and_until_judge_when_an_entity_was_stored(gmem: Gmem, store: SmallStore) -> None:
+    store.entity("Red", "colour")
+
+    assert len(gmem("red", "--json").answer["entities"]) == 1
+    assert len(gmem("red", "--since", NOW, "--until", NOW, "--json").answer["entities"]) == 1
+    for late in (("--since", "2100-01-01"), ("--until", "1999-01-01")):
+        answer = gmem("red", *late, "--json").answer
+        assert (answer["entities"], answer["totals"]["entities"]) == ([], 0)
+
+
+def test_the_kind_stands_with_a_name_that_several_entities_have(gmem: Gmem, store: SmallStore) -> None:
+    planet, sun = store.entity("Mercury", "planet"), store.entity("Sun", "star")
+    store.entity("Mercury", "metal")
+    store.memory("It is hot there.", about=[planet, sun])
+
+    assert gmem("hot").out.splitlines()[0].endswith("  Mercury (planet), Sun")
+    hit = gmem("hot", "--json").answer["hits"][0]
+    assert hit["about"] == ["Mercury", "Sun"]
+    assert [(one["name"], one["kind"], one["scope"]) for one in hit["about_refs"]] == [
+        ("Mercury", "planet", "global"), ("Sun", "star", "global"),
+    ]  # fmt: skip
 
 
 def test_queries_come_from_standard_input_too(

@@ -307,7 +307,7 @@ def test_a_kind_that_the_name_does_not_have_is_told(store: SmallStore) -> None:
     assert (answer.entity, answer.kinds) == (None, ("metal", "planet"))
     with pytest.raises(EntityNotFound, match="no entity of kind 'god' is called 'mercury' here") as raised:
         answer.found  # noqa: B018
-    assert raised.value.hint == "of that name there is the kind 'metal', 'planet'"
+    assert raised.value.hint == "of that name there are the kinds 'metal', 'planet'"
 
 
 # ---- what people may rely on -------------------------------------------------------------------------

@@ -98,12 +98,19 @@ GOOD: list[Any] = [
     {"type": "entity", "name": "A", "aliases": "B", "kind": None, "colour": "red"},
     {
         "type": "memory",
-        "content": "",
+        "content": "x",
         "source": "https://example.org",
         "tags": "x",
         "scopes": "global",
         "id": 7,
     },
+    {"type": "memory", "content": "x", "scope": "global"},
+    {"type": "memory", "content": "x", "scope": ["global", "team:a"], "scopes": ["team:b"]},
+    {"type": "entity", "name": "A", "scopes": ["team:a"]},
+    {"type": "entity", "name": "A", "scopes": "team:a"},
+    {"type": "entity", "name": "A", "scopes": [], "scope": "team:a"},
+    {"type": "relation", "subject": "A", "predicate": "is", "object": "B", "scopes": ["team:a"]},
+    {"subject": "A", "predicate": "is", "object": "B", "scopes": None},
     {"type": "relation", "subject": "A", "predicate": "is", "object": "B"},
     ["AuthService", "depends_on", "PostgresDB"],
     [{"name": "A"}, "p", {"id": "x"}],
@@ -141,6 +148,11 @@ BAD: list[Any] = [
     {"type": "entity", "name": "A", "created_at": True},
     {"type": "memory"},
     {"type": "memory", "content": 1},
+    {"type": "memory", "content": ""},
+    {"type": "memory", "content": " \n\t"},
+    {"type": "memory", "content": "x", "scope": "everywhere"},
+    {"type": "entity", "name": "A", "scopes": ["team:a", "team:b"]},
+    {"subject": "A", "predicate": "p", "object": "B", "scopes": ["team:a", "team:b"]},
     {"type": "memory", "content": "x", "importance": 1.5},
     {"type": "memory", "content": "x", "about": [{"kind": "service"}]},
     {"type": "memory", "content": "x", "about": [{"name": "A", "colour": "red"}]},
@@ -217,6 +229,8 @@ def test_each_kind_accepts_its_own_records_only() -> None:
 def test_a_schema_names_every_field_of_its_record_and_no_other(name: str, record: type) -> None:
     # 'position' is a key of 'source'; the others tell where a record was read and are no part of it.
     expected = {field.name for field in fields(record)} - {"position", "place", "digest", "input"} | {"type"}
+    # One scope or several, each kind of record takes the other spelling too.
+    expected |= {"scope", "scopes"}
     assert set(schema(name)["properties"]) == expected
 
 

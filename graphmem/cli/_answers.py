@@ -19,11 +19,16 @@ _NAMES: Final = (
 )
 
 
-def as_text(answer: Answer, query: Query, scopes: tuple[str, ...] | None) -> str:
-    """The answer: memories first, then facts and entities on a line each, then what is not shown."""
+def as_text(
+    answer: Answer, query: Query, scopes: tuple[str, ...] | None, shared: frozenset[str] = frozenset()
+) -> str:
+    """The answer: memories first, then facts and entities on a line each, then what is not shown.
+
+    With a name that is among `shared` stands the kind, since several entities have it.
+    """
     width = min(shutil.get_terminal_size().columns, _MAX_WIDTH)
     blocks = [
-        "\n".join(_memory(hit, query.offset + place, width, query.explain))
+        "\n".join(_memory(hit, query.offset + place, width, query.explain, shared))
         for place, hit in enumerate(answer.hits, start=1)
     ]
     facts, entities = _worth_showing(answer)
@@ -56,8 +61,10 @@ def _section(
     return ["\n".join(lines)]
 
 
-def _memory(hit: dict[str, Any], place: int, width: int, explain: bool) -> Iterator[str]:
-    head = " · ".join(visible(part) for part in (hit["title"], ", ".join(hit["about"])) if part)
+def _memory(
+    hit: dict[str, Any], place: int, width: int, explain: bool, shared: frozenset[str]
+) -> Iterator[str]:
+    head = " · ".join(visible(part) for part in (hit["title"], about(hit, shared)) if part)
     yield f"{place}. {hit['relevance']:.2f}  {head or visible(hit['id'])}"
     text = " ".join(visible(hit["content"], lines=True).split())
     yield from textwrap.wrap(
@@ -67,6 +74,13 @@ def _memory(hit: dict[str, Any], place: int, width: int, explain: bool) -> Itera
     yield f"   {' · '.join(visible(part) for part in details(hit))}"
     if explain:
         yield f"   {_why(hit)}"
+
+
+def about(hit: dict[str, Any], shared: frozenset[str]) -> str:
+    """What a memory is about, by name; with the kind where the name is among `shared`."""
+    refs = hit["about_refs"]
+    told = (f"{one['name']} ({one['kind']})" if one["name"] in shared else one["name"] for one in refs)
+    return ", ".join(dict.fromkeys(told))
 
 
 def details(hit: dict[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Final
 
+from graphmem.cli._shared import number
 from graphmem.outcome import UNRECOGNISED, Counts, ImportReport
 from graphmem.records import ENTITY, MEMORY, RELATION
 from graphmem.terminal import visible
@@ -42,17 +43,18 @@ def _table(report: ImportReport) -> Iterator[str]:
 
 def _lines(report: ImportReport, store: str) -> Iterator[str]:
     if report.stubs:
-        yield f"{_number(report.stubs, 'stub')} made for names that nothing declares"
+        yield f"{number(report.stubs, 'stub')} made for names that nothing declares"
     if report.encoded:
-        yield f"{_number(report.encoded, 'text')} encoded"
+        yield f"{number(report.encoded, 'text')} encoded"
     if report.kept_archived:
-        yield f"{_number(report.kept_archived, 'record')} of archived things, which stay archived"
+        yield f"{number(report.kept_archived, 'record')} of archived things, which stay archived"
     if report.no_longer_in_source:
-        said = _number(report.no_longer_in_source, "thing")
+        said = number(report.no_longer_in_source, "thing")
         yield f"{said} that a source said before and no longer says: kept, since import never removes"
-    left_out = report.ignored_files + report.other_files
-    if left_out:
-        yield f"{_number(left_out, 'file')} left out: ignored, or of no format that is read"
+    unread = report.findings.by_rule.get("file-unreadable", 0)
+    if unread:
+        yield f"{number(unread, 'file or folder', 'files or folders')} could not be read"
+    yield from left_out(report)
     yield _stored(report, visible(store))
 
 
@@ -60,11 +62,14 @@ def _stored(report: ImportReport, store: str) -> str:
     if report.dry_run:
         return f"dry run: nothing was stored in {store}"
     if report.batches:
-        return f"stored in {store} ({_number(len(report.batches), 'batch', 'batches')})"
+        return f"stored in {store} ({number(len(report.batches), 'batch', 'batches')})"
     if report.total("unchanged") or report.total("merged") or not report.total("read"):
         return f"nothing new for {store}"
     return f"nothing was stored in {store}"
 
 
-def _number(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def left_out(report: ImportReport) -> Iterator[str]:
+    """A line on the files that were passed over, where there were any."""
+    count = report.ignored_files + report.other_files
+    if count:
+        yield f"{number(count, 'file')} left out: ignored, or of no format that is read"

@@ -62,6 +62,11 @@ def output(result: Any, *, as_json: bool, text: Callable[[], str]) -> None:
         _print(write_json, result)
 
 
+def number(count: int, one: str, many: str = "") -> str:
+    """A count with what is counted, one or many."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def _print(writer: Callable[[Any, TextIO], None], what: Any) -> None:
     try:
         writer(what, sys.stdout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 
@@ -65,12 +65,23 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first argument names; close names are suggested where there is none."""
         name = args[0]
+        if name == "help":
+            self._help(ctx, args[1:])
         command = self.get_command(ctx, name)
         if command is not None:
             return name, command, args[1:]
         if name.startswith("-"):
             raise click.NoSuchOption(name, ctx=ctx)
         raise UnknownCommand(name, ctx)
+
+    def _help(self, ctx: click.Context, args: list[str]) -> NoReturn:
+        """Prints what `--help` prints, of a command if one is named."""
+        if args:
+            name, command, _ = self.resolve_command(ctx, args)
+            assert command is not None
+            ctx = click.Context(command, info_name=name, parent=ctx)
+        click.echo(ctx.get_help())
+        ctx.exit()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The commands by section, in the order of the table."""

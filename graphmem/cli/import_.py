@@ -14,18 +14,25 @@ from graphmem import scopes
 from graphmem.cli._import_report import as_text
 from graphmem.cli._inputs import SEVERITIES, brief, input_options, terminable
 from graphmem.cli._progress import Bar
-from graphmem.cli._shared import configuration, here, note, output, standard_options
+from graphmem.cli._shared import configuration, here, note, number, output, standard_options
 from graphmem.cli._targets import check_targets
 from graphmem.commit import Choices
 from graphmem.config import Config
-from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_NOTHING_USABLE, Interrupted
+from graphmem.errors import (
+    EXIT_DONE,
+    EXIT_FINDINGS,
+    EXIT_NOTHING_USABLE,
+    GraphmemError,
+    InputUnreadable,
+    Interrupted,
+)
 from graphmem.findings import Finding
 from graphmem.ingest import rehearse, run
 from graphmem.options import DEFAULT_BATCH_SIZE, ImportOptions
 from graphmem.outcome import ImportReport
 from graphmem.outfile import replacing
 from graphmem.rejects import DOCUMENTS_SUFFIX, Rejects
-from graphmem.store import Store
+from graphmem.store import Store, is_there
 from graphmem.terminal import to_json, visible
 
 if TYPE_CHECKING:
@@ -114,10 +121,11 @@ def import_(
         return _detect(paths, from_, encoding, as_json=as_json)
     config = configuration(db, graph)
     check_targets(_targets(rejects_file, report_file), store=config.store, inputs=paths)
+    map_ = scopes.parse_scope_map(map_scope)
     options = ImportOptions(
         paths, from_, encoding,
         scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()),
-        map_scope=scopes.parse_scope_map(map_scope),
+        map_scope=map_,
         choices=Choices(on_conflict, on_ambiguous, dangling, fold_case, restore_archived),
         strict=strict, atomic=atomic, batch_size=batch_size, max_errors=max_errors, mentions=not no_mentions,
     )  # fmt: skip
@@ -138,8 +146,13 @@ def import_(
         except Interrupted:
             keep()
             raise
+        except GraphmemError as error:
+            if report.batches and not dry_run:
+                _tell_stored(error, report)
+            raise
         keep()
     _tell(report)
+    _tell_options(report, options, map_)
     output(report.as_dict(), as_json=as_json, text=lambda: as_text(report, str(config.store)))
     return report.exit_status(SEVERITIES[fail_on])
 
@@ -163,7 +176,7 @@ def _store(
         def opened() -> Store:
             return stack.enter_context(Store(config.store, write=True))
 
-        store: Store | Callable[[], Store] = opened() if config.store.exists() else opened
+        store: Store | Callable[[], Store] = opened() if is_there(config.store) else opened
         run(
             store, options, None if found is None else found.encoder,
             progress=bar.told, rejects=rejects, report=report,
@@ -191,22 +204,45 @@ def _tell(report: ImportReport) -> None:
     if told:
         for line in told.split("\n"):
             note(line)
-    if not report.usable:
+    if report.unreadable:
+        note(f"error: nothing of what was given could be read [{InputUnreadable.code}]")
+    elif not report.usable:
         note(f"error: nothing usable: {_seen(report)} [nothing-usable]")
+
+
+def _tell_stored(error: GraphmemError, report: ImportReport) -> None:
+    """Adds to what ended a run what is stored all the same."""
+    again = "run the same command again to store the rest"
+    error.message += f"; {report.batches_told()}"
+    error.hint = f"{error.hint}; then {again}" if error.hint else again
+    error.details["batches"] = report.batches
+
+
+def _tell_options(report: ImportReport, options: ImportOptions, mapped: scopes.ScopeMap) -> None:
+    """Which options made the run end early, or did nothing, on stderr."""
+    if options.max_errors is not None and report.findings.errors > options.max_errors:
+        held = f"{report.batches_told()}, and nothing after" if report.batches else "nothing was stored"
+        if report.dry_run:
+            held = "what comes after was not looked at"
+        note(f"error: gave up at more than {number(options.max_errors, 'error')} (--max-errors): {held}")
+    if report.usable:
+        for old in mapped.unmet:
+            note(f"note: --map-scope: no record names the scope '{old}'")
 
 
 def _seen(report: ImportReport) -> str:
     """What an input was that held nothing that could be used."""
     rejected = report.total("rejected")
     if rejected:
-        return f"{rejected:,} {'record' if rejected == 1 else 'records'} read, none of them understood"
+        return f"{number(rejected, 'record')} read, none of them understood"
     known = sum(one.format is not None for one in report.inputs)
     if known:
-        return f"{known:,} {'input' if known == 1 else 'inputs'} read, without a record"
+        return f"{number(known, 'input')} read, without a record"
     if report.inputs:
         return "no format recognises what was given"
     left_out = report.ignored_files + report.other_files
-    return f"no file of a known format was found{f', {left_out:,} others were left out' if left_out else ''}"
+    others = f", {number(left_out, 'other was', 'others were')} left out" if left_out else ""
+    return f"no file of a known format was found{others}"
 
 
 # ---- detecting --------------------------------------------------------------------------------------

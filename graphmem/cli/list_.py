@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from graphmem.cli._answers import details
+from graphmem.cli._answers import about, details
 from graphmem.cli._reading import (
     entity_meant,
     how_many,
@@ -68,7 +68,7 @@ def list_(
     """  # fmt: skip
     from graphmem.lookup import bindable
     from graphmem.store.read import Reader
-    from graphmem.store.search import Filters
+    from graphmem.store.search import Filters, Searcher
 
     seen = scopes_wanted(scopes, all_scopes=all_scopes)
     with reading(configuration(db, graph)) as store:
@@ -77,6 +77,8 @@ def list_(
         filters = Filters(now(), seen, (), types, tags, since, until, chosen, source, state)
         reader = Reader(store.db, filters)
         page = reader.memories(limit, offset)
+        names = {name for hit in page.items for name in hit["about"]}
+        shared = Searcher(store.db, filters).shared_names(names)
         elsewhere = (0, 0) if page.total else reader.elsewhere(MEMORY)
     result = {
         "hits": page.items,
@@ -84,18 +86,20 @@ def list_(
         "truncated": page.truncated,
         "elsewhere": {"hits": elsewhere[0], "scopes": elsewhere[1]} if elsewhere[0] else None,
     }
-    output(result, as_json=as_json, text=lambda: _text(page, elsewhere, seen))
+    output(result, as_json=as_json, text=lambda: _text(page, elsewhere, seen, shared))
 
 
-def _text(page: Page, elsewhere: tuple[int, int], seen: tuple[str, ...] | None) -> str:
+def _text(
+    page: Page, elsewhere: tuple[int, int], seen: tuple[str, ...] | None, shared: frozenset[str]
+) -> str:
     width = min(shutil.get_terminal_size().columns, _MAX_WIDTH)
-    blocks = ["\n".join(_memory(hit, width)) for hit in page.items]
+    blocks = ["\n".join(_memory(hit, width, shared)) for hit in page.items]
     blocks.append("\n".join([how_many(page, "memory", "memories"), *_elsewhere(page, elsewhere, seen)]))
     return "\n\n".join(blocks)
 
 
-def _memory(hit: dict[str, Any], width: int) -> Iterator[str]:
-    head = " · ".join(visible(part) for part in (hit["title"], ", ".join(hit["about"])) if part)
+def _memory(hit: dict[str, Any], width: int, shared: frozenset[str]) -> Iterator[str]:
+    head = " · ".join(visible(part) for part in (hit["title"], about(hit, shared)) if part)
     archived = " (archived)" if hit["state"] != "active" else ""
     yield f"{head or visible(hit['id'])}{archived}"
     text = " ".join(visible(hit["content"][: width * (_LINES + 2)], lines=True).split())

@@ -33,10 +33,10 @@ def reembed(no_progress: bool, db: str | None, graph: str | None, as_json: bool)
     Interrupted, it loses little: run it again to go on from there.
     """
     from graphmem.reembed import reembed as run
-    from graphmem.store import Store
+    from graphmem.store import Store, is_there
 
     config = configuration(db, graph)
-    if not config.store.exists():
+    if not is_there(config.store):
         raise StoreNotFound(f"there is no store at {config.store}", "import something, or name it with --db")
     with terminable(), Bar(wanted=not no_progress) as bar:
         encoder = _encoder(config, bar.say)
@@ -67,7 +67,8 @@ def _text(report: ReembedReport) -> str:
     if not counts:
         return f"nothing to do: everything has its vectors by {name}"
     texts = f"{report.encoded:,} text{'' if report.encoded == 1 else 's'} encoded by {name}"
-    lines = [f"{', '.join(counts)} have new vectors ({texts})"]
+    verb = "has" if sum(report.items.values()) == 1 else "have"
+    lines = [f"{', '.join(counts)} {verb} new vectors ({texts})"]
     if report.replaced is not None:
         lines.append(f"they replace those by {visible(str(report.replaced['name']))}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from graphmem.cli._shared import configuration, output, standard_options
+from graphmem.cli._shared import configuration, number, output, standard_options
 from graphmem.errors import StoreNotFound
 
 
@@ -16,12 +16,12 @@ def reindex(db: str | None, graph: str | None, as_json: bool) -> None:
     Which memories mention which entities is kept up to date by every import. After imports that were told
     to leave it out this makes up for it; otherwise it changes nothing.
     """
-    from graphmem.store import Store
+    from graphmem.store import Store, is_there
 
     config = configuration(db, graph)
-    if not config.store.exists():
+    if not is_there(config.store):
         raise StoreNotFound(f"there is no store at {config.store}", "import something, or name it with --db")
     with Store(config.store, write=True) as store, store.transaction():
         names, mentions = store.find_mentions_anew()
     result = {"names": names, "mentions": mentions}
-    output(result, as_json=as_json, text=lambda: f"{mentions:,} mentions of {names:,} names")
+    output(result, as_json=as_json, text=lambda: f"{number(mentions, 'mention')} of {number(names, 'name')}")

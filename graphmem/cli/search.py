@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import click
 
@@ -18,7 +18,7 @@ from graphmem.cli._answers import as_text
 from graphmem.cli._reading import scopes_wanted
 from graphmem.cli._shared import configuration, note, output, standard_options
 from graphmem.cli._times import moment
-from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, InputUnreadable, UsageError
+from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, InputUnreadable, NothingUsable, UsageError
 from graphmem.findings import Finding, finding
 from graphmem.recall import RECIPES, Answer, Meaning, Query, find_entity, meaning
 from graphmem.recall import search as recall
@@ -32,6 +32,11 @@ from graphmem.times import now
 if TYPE_CHECKING:
     from graphmem.config import Config
     from graphmem.embed import Availability
+
+_KEYS: Final = ("query", "id", "scopes", "limit", "offset")
+"""What a query read from a file may say."""
+_MOST: Final = 2**31
+_HINT: Final = 'write one JSON object a line, for example {"query": "…"}'
 
 
 @click.command()
@@ -99,12 +104,15 @@ def search(
 
     They are found by words and by meaning, and any text is a query: "quoted words" are looked for next to
     each other, prefix* stands for every word that begins so. Inside a Git repository its scope and global
-    are searched, elsewhere global. --type and --tag leave memories only. What no longer holds is not found.
+    are searched, elsewhere global. --type and --tag leave memories only. --since and --until judge when a
+    memory or fact became true, or else was stored, and when an entity was stored. What no longer holds is
+    not found.
 
     The first figure of a hit is its relevance, from 0 to 1; with --json there is more on each.
 
-    With --queries each line is an object with "query", and optionally "id" and "scopes"; each answer is
-    a line in the same order.
+    With --queries each line is an object with "query", and optionally "id", "scopes", "limit" and
+    "offset". Each gets a line of JSON in the same order: its answer, or what is wrong with it as "error".
+    Empty lines are passed over.
     """
     if (queries is None) is not bool(query):
         raise UsageError("give a query or --queries, and not both", "see 'gmem search --help'")
@@ -138,26 +146,50 @@ class _Run:
         output(
             {"query": self._query.text, **answer.as_dict()},
             as_json=as_json,
-            text=lambda: as_text(answer, self._query, scopes),
+            text=lambda: as_text(answer, self._query, scopes, self._shared(answer)),
         )
         return EXIT_DONE
 
+    def _shared(self, answer: Answer) -> frozenset[str]:
+        """The names that memories of the answer are about and that several visible entities have."""
+        searcher = Searcher(self._db, self._query.filters)
+        with searcher.snapshot():
+            return searcher.shared_names({name for hit in answer.hits for name in hit["about"]})
+
     def many(self, path: str) -> int:
-        """Answers every line of a file; a line that cannot be read is a finding and has no answer."""
+        """Answers every line of a file; for one that cannot be read its finding stands in the answer's place.
+
+        Raises `NothingUsable` where there is no line, and `InputUnreadable`.
+        """
         status = EXIT_DONE
+        label = "<stdin>" if path == "-" else path
+        number = 0
         with closing(_open(path)) as stream:
-            for item in _lines(stream, "<stdin>" if path == "-" else path):
+            for number, item in _lines(stream, label):
                 if isinstance(item, Finding):
                     note(line_of(item))
                     status = EXIT_FINDINGS
-                    continue
-                query = replace(self._query, text=item["query"])
-                if item.get("scopes"):
-                    query = replace(query, filters=replace(query.filters, scopes=tuple(item["scopes"])))
-                answer = self._answer(query)
-                write_json({"id": item.get("id"), **answer.as_dict()}, sys.stdout, indent=None)
-                sys.stdout.flush()
+                    told = {"code": item.rule, "message": item.message, "hint": item.hint}
+                    self._write({"line": number, "error": told})
+                else:
+                    answer = self._answer(self._asked(item))
+                    self._write({"line": number, "id": item.get("id"), **answer.as_dict()})
+        if not number:
+            raise NothingUsable(f"'{label}' holds no query", _HINT)
         return status
+
+    @staticmethod
+    def _write(shape: dict[str, Any]) -> None:
+        write_json(shape, sys.stdout, indent=None)
+        sys.stdout.flush()
+
+    def _asked(self, item: dict[str, Any]) -> Query:
+        """The query of a line: what it does not say is as the command line says."""
+        given = {key: item[key] for key in ("limit", "offset") if item.get(key) is not None}
+        query = replace(self._query, text=item["query"], **given)
+        if item.get("scopes"):
+            query = replace(query, filters=replace(query.filters, scopes=tuple(item["scopes"])))
+        return query
 
     def _answer(self, query: Query) -> Answer:
         searcher = Searcher(self._db, query.filters)
@@ -204,8 +236,8 @@ def _open(path: str) -> BinaryIO:
         raise InputUnreadable(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}") from error
 
 
-def _lines(stream: BinaryIO, label: str) -> Iterator[dict[str, Any] | Finding]:
-    """The queries of a JSONL file, blank lines left out."""
+def _lines(stream: BinaryIO, label: str) -> Iterator[tuple[int, dict[str, Any] | Finding]]:
+    """The queries of a JSONL file with the numbers of their lines, blank lines left out."""
     offset = 0
     for number, line in enumerate(iter(stream.readline, b""), start=1):
         place = Place(number, 1, offset)
@@ -213,20 +245,43 @@ def _lines(stream: BinaryIO, label: str) -> Iterator[dict[str, Any] | Finding]:
         if not line.strip():
             continue
         try:
-            item = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except ValueError as error:
-            yield finding("bad-json", f"not a query: {error}", file=label, place=place)
+            item = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"), parse_constant=_refused)
+        except (ValueError, RecursionError) as error:
+            yield number, finding("bad-json", f"not a query: {_fault(error)}", file=label, place=place)
             continue
         problem = _problem(item)
-        yield item if problem is None else finding("bad-query", problem, file=label, place=place)
+        if problem is None:
+            yield number, item
+        else:
+            yield number, finding("bad-query", problem, file=label, place=place)
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _fault(error: Exception) -> str:
+    """What keeps a line from being JSON, in our words."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON at column {error.colno}"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    return "it holds a number that is none" if isinstance(error, ValueError) else "it is nested too deep"
 
 
 def _problem(item: Any) -> str | None:
     """What is wrong with a query read from a file."""
     if not isinstance(item, dict):
         return "a query is an object with 'query'"
+    unknown = [key for key in item if key not in _KEYS]
+    if unknown:
+        return f"'{unknown[0]}' is not a key of a query"
     if not isinstance(item.get("query"), str):
         return "'query' is missing or not text"
+    for key, least in (("limit", 1), ("offset", 0)):
+        number = item.get(key)
+        if number is not None and (type(number) is not int or not least <= number <= _MOST):
+            return f"'{key}' is not a whole number from {least}"
     scopes = item.get("scopes")
     if scopes is None:
         return None

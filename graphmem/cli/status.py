@@ -76,7 +76,8 @@ def _lines(found: Status, path: Path) -> Iterator[str]:
 
 
 def _vectors(found: Status) -> str:
-    missing = f"{found.without_vectors:,} items without one ('gmem reembed')" if found.without_vectors else ""
+    count = found.without_vectors
+    missing = f"{count:,} item{'' if count == 1 else 's'} without one ('gmem reembed')" if count else ""
     if found.encoder is None:
         return f"none{f'; {missing}' if missing else ''}"
     encoder = found.encoder

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from graphmem import scopes
+from graphmem.cli._import_report import left_out
 from graphmem.cli._inputs import SEVERITIES, brief, input_options, terminable
 from graphmem.cli._progress import Bar
-from graphmem.cli._shared import configuration, here, note, say, standard_options
+from graphmem.cli._shared import configuration, here, note, number, say, standard_options
 from graphmem.cli._targets import check_targets
 from graphmem.commit import Choices
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, EXIT_INTEGRITY, UsageError
@@ -76,6 +77,9 @@ def validate(
     _print(_rendered(report, style, SEVERITIES[fail_on]), target)
     if target is not None:
         note(summary(report.findings))
+    if max_errors is not None and report.findings.errors > max_errors:
+        said = number(max_errors, "error")
+        note(f"error: gave up at more than {said} (--max-errors): what comes after was not checked")
     return report.exit_status(SEVERITIES[fail_on])
 
 
@@ -85,7 +89,8 @@ def _rendered(report: ImportReport, style: str, fail_on: Severity) -> str:
         return _as_text(report)
     if style == "json":
         shape = report.as_dict()
-        kept = ("counts", "stubs", "findings", "findings_left_out", "findings_by_rule")
+        kept = ("counts", "stubs", "ignored_files", "other_files", "findings", "findings_left_out",
+                "findings_by_rule")  # fmt: skip
         return (
             to_json({name: shape[name] for name in kept} | counts(report.findings) | {"files": files}) + "\n"
         )
@@ -98,8 +103,8 @@ def _as_text(report: ImportReport) -> str:
     """The findings, of notes only the first, then how much there was in all."""
     whole = "--format json tells all of them"
     lines = [brief(report.findings, report.findings.by_rule, all_of=Severity.WARNING, whole=whole)]
-    read = f"{report.total('read'):,} record{'' if report.total('read') == 1 else 's'}"
-    inputs = f"{len(report.inputs):,} file{'' if len(report.inputs) == 1 else 's'}"
+    lines += left_out(report)
+    read, inputs = number(report.total("read"), "record"), number(len(report.inputs), "file")
     lines.append(f"{read} in {inputs}: {summary(report.findings)}")
     return "".join(f"{line}\n" for line in lines if line)
 
@@ -110,6 +115,13 @@ def _print(text: str, target: Path | None) -> None:
         return
     with replacing(target) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))
+
+
+_ONE: Final = {
+    "entities": "entity", "memories": "memory", "relations": "relation", "stubs": "stub",
+    "vectors": "vector", "origins": "origin", "batches": "batch",
+}  # fmt: skip
+"""What is counted in a store, one of it by many."""
 
 
 # ---- the store --------------------------------------------------------------------------------------
@@ -134,7 +146,7 @@ def _check_store(
         text = to_json(shape) + "\n"
     elif style == "text":
         text = f"{brief(report.findings, all_of=Severity.NOTE)}\n".lstrip("\n")
-        held = ", ".join(f"{number:,} {name}" for name, number in report.numbers.items())
+        held = ", ".join(number(count, _ONE[name], name) for name, count in report.numbers.items())
         text += f"{visible(report.path)}: {held}\n{summary(report.findings)}\n"
     else:
         text = render(style, report.findings, files=[report.path], fail_on=fail_on)

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import apsw
 
 from graphmem.errors import StoreNotFound, StoreReadOnly
-from graphmem.store.connection import SCHEMA_VERSION, SCRATCH_PATH, connect, translated
+from graphmem.store.connection import SCHEMA_VERSION, SCRATCH_PATH, connect, is_there, translated
 from graphmem.store.mentions import rebuild
 from graphmem.store.run import RunTables
 from graphmem.store.sets import Scopes
@@ -21,7 +21,7 @@ from graphmem.store.write import Writer
 
 MEMORY_PATH: Final = ":memory:"
 
-__all__ = ["MEMORY_PATH", "SCHEMA_VERSION", "Store"]
+__all__ = ["MEMORY_PATH", "SCHEMA_VERSION", "Store", "is_there"]
 
 
 class Store:

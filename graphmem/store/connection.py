@@ -21,6 +21,7 @@ from graphmem.errors import (
     StoreNotFound,
     StoreReadOnly,
     StoreTooNew,
+    UsageError,
 )
 from graphmem.store.mentions import rebuild
 from graphmem.store.schema import MIGRATIONS, migration_sql
@@ -31,6 +32,8 @@ BUSY_TIMEOUT_MS: Final = 30_000
 SCRATCH_PATH: Final = ""
 """The path of a store of one's own that is thrown away: in memory, and on disk when it grows large."""
 _CACHE_KIB: Final = 65_536
+_LONGEST_TIMEOUT: Final = 2**31 - 1
+_MAGIC: Final = b"SQLite format 3\0"
 
 
 @contextmanager
@@ -79,8 +82,45 @@ def load_vectors(db: apsw.Connection) -> bool:
 
 
 def _busy_timeout() -> int:
-    given = os.environ.get("GRAPHMEM_BUSY_TIMEOUT", "")
-    return int(given) if given.isdigit() else BUSY_TIMEOUT_MS
+    """How long to wait for a lock, in milliseconds. Raises `UsageError` for what is no such number."""
+    given = os.environ.get("GRAPHMEM_BUSY_TIMEOUT", "").strip()
+    if not given:
+        return BUSY_TIMEOUT_MS
+    if not (given.isascii() and given.isdigit() and len(given) < 20 and int(given) <= _LONGEST_TIMEOUT):
+        raise UsageError(
+            f"GRAPHMEM_BUSY_TIMEOUT is '{given}'", f"set it to milliseconds, from 0 to {_LONGEST_TIMEOUT}"
+        )
+    return int(given)
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether there is a file at a path. Raises `StoreError` where that cannot be told."""
+    try:
+        os.stat(path)  # noqa: PTH116 - text too
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be reached: {(error.strerror or str(error)).lower()}",
+            "check the permissions of its folder and of those above it, or name another store with --db",
+        ) from error
+    return True
+
+
+@contextmanager
+def _foreign(name: str) -> Iterator[None]:
+    """Tells a file that never was a database from a damaged one."""
+    try:
+        yield
+    except apsw.NotADBError as error:
+        # Only now: to close a file that another connection of this process uses would take away its locks.
+        with Path(name).open("rb") as stream:
+            if stream.read(len(_MAGIC)) == _MAGIC:
+                raise
+        raise StoreForeign(
+            f"{name}: not a store: the file is no SQLite database, and was not touched",
+            "choose another file with --db; if it was a store once, restore a backup of it",
+        ) from error
 
 
 def _identify(db: apsw.Connection, path: str) -> int:
@@ -123,19 +163,21 @@ def connect(path: str | Path, *, write: bool) -> apsw.Connection:
     """An open connection to the store at `path`, which may be `:memory:` or `SCRATCH_PATH`.
 
     A reader is opened read-only by SQLite and never creates the file. A writer creates and migrates.
-    Raises `StoreNotFound`, `StoreForeign`, `StoreTooNew`, `StoreDamaged`, `StoreBusy`, `StoreReadOnly`.
+    Raises `StoreNotFound`, `StoreForeign`, `StoreTooNew`, `StoreDamaged`, `StoreBusy`, `StoreReadOnly`,
+    `StoreError`, and `UsageError` for a wait limit that is no number.
     """
     name = str(path)
+    timeout = _busy_timeout()
     has_file = name not in (":memory:", SCRATCH_PATH)
-    if has_file and not Path(name).exists():
+    if has_file and not is_there(name):
         if not write:
             raise StoreNotFound(f"there is no store at {name}", "import something, or name it with --db")
         private.make_folder(Path(name).parent)
         private.create_file(Path(name))
-    with translated(name):
-        db = _opened(name, write=write)
+    with translated(name), _foreign(name):
+        db = _opened(name, timeout, write=write)
         try:
-            db.set_busy_timeout(_busy_timeout())
+            db.set_busy_timeout(timeout)
             db.transaction_mode = "IMMEDIATE"
             db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
             db.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
@@ -156,12 +198,12 @@ def connect(path: str | Path, *, write: bool) -> apsw.Connection:
     return db
 
 
-def _opened(name: str, *, write: bool) -> apsw.Connection:
+def _opened(name: str, timeout: int, *, write: bool) -> apsw.Connection:
     if write:
         return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        db.set_busy_timeout(_busy_timeout())
+        db.set_busy_timeout(timeout)
         db.pragma("application_id")
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         db.close()

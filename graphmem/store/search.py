@@ -59,9 +59,9 @@ class Filters:
     `scopes` is `None` for all scopes. `now` is the canonical time at which an item must hold. `kinds` are
     kinds of entities: a memory is about or mentions one, a relation has one at an end. `memory_types` and
     `tags` are things that only memories have; one of each is enough. `since` and `until`, both included,
-    judge when a memory or relation became true, else when it was stored. `entity` is an entity's id,
-    `source` a memory's source. `state` is `active` for what holds at `now`, `archived` for what was
-    archived, `all` for everything.
+    judge when a memory or relation became true, else when it was stored; an entity, when it was stored.
+    `entity` is an entity's id, `source` a memory's source. `state` is `active` for what holds at `now`,
+    `archived` for what was archived, `all` for everything.
     """
 
     now: str
@@ -97,7 +97,13 @@ _MEMORY: Final = {
     "source": "i.source = :source",
     "kinds": "i.pk IN (SELECT memory FROM memory_link WHERE entity IN ({seen}))",
 }
-_ENTITY: Final = {"scopes": _IN_SCOPES, "entity": "i.pk = :entity", "kinds": "i.pk IN ({seen})"}
+_ENTITY: Final = {
+    "scopes": _IN_SCOPES,
+    "since": "i.created_at >= :since",
+    "until": "i.created_at <= :until",
+    "entity": "i.pk = :entity",
+    "kinds": "i.pk IN ({seen})",
+}
 _RELATION: Final = {
     "scopes": _IN_SCOPES,
     "since": _SINCE,
@@ -196,9 +202,14 @@ SELECT pk, id, content, title, memory_type, tags, scope_set, source, position, v
 FROM memory WHERE pk IN (SELECT value FROM json_each(:items))
 """
 _ABOUT: Final = """
-SELECT l.memory, i.name FROM memory_link AS l JOIN entity AS i ON i.pk = l.entity
+SELECT l.memory, i.id, i.name, i.kind, s.name
+FROM memory_link AS l JOIN entity AS i ON i.pk = l.entity JOIN scope AS s ON s.pk = i.scope
 WHERE l.role = 0 AND l.memory IN (SELECT value FROM json_each(:items)) AND {seen}
-ORDER BY l.memory, i.name, i.kind_key
+ORDER BY l.memory, i.name, i.kind_key, i.id
+"""
+_SHARED: Final = """
+SELECT i.name FROM entity AS i
+WHERE i.name IN (SELECT value FROM json_each(:names)) AND {seen} GROUP BY i.name HAVING count(*) > 1
 """
 _ENTITIES: Final = """
 SELECT i.pk, i.id, i.name, i.kind, s.name, i.description, i.aliases, i.properties
@@ -418,11 +429,11 @@ class Searcher:
     def memories(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The memories by row number, as hits show them; scopes and entities only where visible."""
         binds = {"items": _packed(items), "scopes": _packed(self._scopes or ())}
-        about: dict[int, list[str]] = {}
-        for pk, name in self._db.execute(_ABOUT.format(seen=self._seen), binds):
-            names = about.setdefault(pk, [])
-            if name not in names:
-                names.append(name)
+        about: dict[int, list[dict[str, str]]] = {}
+        for pk, id_, name, kind, scope in self._db.execute(_ABOUT.format(seen=self._seen), binds):
+            about.setdefault(pk, []).append(
+                {"id": id_, "name": name, "kind": kind or UNKNOWN_KIND, "scope": scope}
+            )
         found: dict[int, dict[str, Any]] = {}
         for row in self._db.execute(_MEMORIES, binds):
             pk, id_, content, title, type_, tags, scopes, source, position, valid_at, created_at, more = row
@@ -433,13 +444,22 @@ class Searcher:
                 "memory_type": type_ or DEFAULT_MEMORY_TYPE,
                 "scopes": self.visible_names(scopes),
                 "tags": _list(tags),
-                "about": about.get(pk, []),
+                "about": list(dict.fromkeys(ref["name"] for ref in about.get(pk, []))),
+                "about_refs": about.get(pk, []),
                 "source": source if position is None else {"uri": source, "position": position},
                 "valid_at": valid_at,
                 "created_at": created_at,
                 "properties": _mapping(more),
             }
         return found
+
+    def shared_names(self, names: Iterable[str]) -> frozenset[str]:
+        """Which of the names several visible entities have."""
+        wanted = sorted(names)
+        if not wanted:
+            return frozenset()
+        binds = {"names": _packed(wanted), "scopes": _packed(self._scopes or ())}
+        return frozenset(name for (name,) in self._db.execute(_SHARED.format(seen=self._seen), binds))
 
     def visible_names(self, scope_set: int) -> list[str]:
         """The scopes of a set that the filters let through."""

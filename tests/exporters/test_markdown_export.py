@@ -200,7 +200,7 @@ CONTENTS = [
     "日本語のメモ、とても長い。", "é e\u0301 🧪👩\u200d💻", "a\u2028b\u2029c\x85d", "\ufeffmark",
     "{0} {name} %s [red]", "x" * 3000, "gmem: |\n  {}", "^g-00000000", "- item\n\n  more", "[[open",
     "![[embed]]", "`a` ^b", "]] [x] ()", "[a](b.md)", "\x1a", "\x1b[31m", "-", "+ [x]", "***", "___",
-    "a\n***\nb", "\\# escaped", "&amp; <b>x</b>", "a  \n  b  ", "\u3000wide", "\t", " ", "a\n\t- [b] c",
+    "a\n***\nb", "\\# escaped", "&amp; <b>x</b>", "a  \n  b  ", "\u3000wide", "a\n\t- [b] c",
 ]  # fmt: skip
 
 
@@ -286,6 +286,7 @@ _PIECES = st.sampled_from([
 ])  # fmt: skip
 _TEXT = st.lists(_PIECES, min_size=1, max_size=10).map("".join)
 _ANY = st.one_of(_TEXT, st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
+_CONTENT = _ANY.filter(str.strip)
 _NAME = st.one_of(_ANY, st.sampled_from(["Hub", "hub", "HUB", "C", "C++", "Cafe\u0301", "Café"])).map(exact)
 _NAMES = st.lists(_NAME.filter(bool), min_size=1, max_size=5, unique_by=lambda name: name)
 _VALUES = st.recursive(
@@ -317,7 +318,7 @@ def graphs(draw: st.DrawFn) -> list[Mapping]:
     ref = st.sampled_from(refs)
     records += [
         {
-            "type": "memory", "id": f"m{i}", "content": draw(_ANY), "title": draw(st.none() | _ANY),
+            "type": "memory", "id": f"m{i}", "content": draw(_CONTENT), "title": draw(st.none() | _ANY),
             "memory_type": draw(st.sampled_from(["observation", "fact"]) | _NAME.filter(bool)),
             "tags": draw(_WORDS), "about": draw(st.lists(ref, max_size=2)), "scopes": ["global"],
             "properties": draw(_PROPERTIES), "source": draw(st.none() | _ANY),
@@ -500,6 +501,68 @@ def test_a_renamed_note_is_another_entity() -> None:
     items = edited(EDITED, "Hub.md", "title: Hub", "title: Node")
     assert entities(items)["Node"].id is None
     assert memories(items)["first fact"].about[0].name == "Node"
+
+
+MOVED = [
+    entity("AuthService", id="e1"),
+    entity("Key"),
+    memory("keys rotate", "AuthService", id="m1", memory_type="fact", updated_at="2026-01-01T00:00:00.000Z"),
+    memory("with others", [{"name": "Key", "kind": "service"}, {"name": "AuthService", "kind": "service"}],
+           id="m2"),
+    relation("uses", "Key", "AuthService", id="r1", weight=0.5, id_aliases=["r0"],
+             created_at="2026-01-01T00:00:00.000Z", updated_at="2026-01-01T00:00:00.000Z"),
+    relation("knows", "Key", id="r2") | {
+        "subject": {"name": "AuthService", "kind": "service", "scope": "global"}
+    },
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "subject"),
+    [
+        ("type: service", "type: daemon", ("AuthService", "daemon")),
+        ("title: AuthService", "title: Login", ("Login", "service")),
+        ("type: service\n", "", ("AuthService", "unknown")),
+    ],
+)
+def test_the_relations_of_a_retitled_or_retyped_note_are_new_ones_of_its_new_entity(
+    old: str, new: str, subject: tuple[str, str]
+) -> None:
+    found = {one.predicate: one for one in relations(edited(MOVED, "AuthService.md", old, new))}
+    assert {(one.subject.name, one.subject.kind) for one in found.values()} == {subject}
+    assert {one.id for one in found.values()} == {None}
+    uses = found["uses"]
+    assert (uses.weight, uses.id_aliases, uses.created_at, uses.updated_at) == (0.5, [], None, None)
+    assert found["knows"].subject.scope == "global"
+
+
+def test_the_memories_of_a_retyped_note_keep_their_ids_and_are_about_its_new_entity() -> None:
+    found = memories(edited(MOVED, "AuthService.md", "type: service", "type: daemon"))
+    assert (found["keys rotate"].id, found["keys rotate"].updated_at) == ("m1", None)
+    assert [(ref.name, ref.kind) for ref in found["keys rotate"].about] == [("AuthService", "daemon")]
+    assert {ref.name: ref.kind for ref in found["with others"].about} == {
+        "AuthService": "daemon",
+        "Key": "service",
+    }
+
+
+def test_an_edited_relation_line_of_a_retitled_note_is_another_relation_too() -> None:
+    files = export(canonical(*MOVED))
+    files["AuthService.md"] = files["AuthService.md"].replace("title: AuthService", "title: Login")
+    files["AuthService.md"] = files["AuthService.md"].replace("- uses [[Key]]", "- uses [[Key]] (now)")
+    uses = next(one for one in relations(list(read(files))) if one.predicate == "uses")
+    assert (uses.id, uses.subject.name, uses.properties) == (None, "Login", {"context": "now"})
+
+
+def test_a_kind_that_differs_in_case_alone_moves_nothing() -> None:
+    found = relations(edited(MOVED, "AuthService.md", "type: service", "type: Service"))
+    assert sorted(str(one.id) for one in found) == ["r1", "r2"]
+
+
+def test_a_fence_that_was_emptied_is_no_memory() -> None:
+    items = edited(EDITED, "Hub.md", "# fenced\ntext\n", "\n")
+    assert not [one for one in items if isinstance(one, Finding)]
+    assert "m4" not in {one.id for one in memories(items).values()}
 
 
 def test_a_damaged_entry_costs_its_hidden_fields_and_says_so() -> None:

@@ -6,17 +6,18 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmem import formats
+from graphmem.errors import UnknownFormat
 from graphmem.findings import Finding, Severity
 from graphmem.formats import Item, Source
-from graphmem.json_head import described
-from graphmem.reading import SIZE_LIMIT, Found, open_input
+from graphmem.json_head import described, json_head
+from graphmem.reading import HEAD_SIZE, SIZE_LIMIT, Found, open_input
 from graphmem.records import EntityRecord, ManifestRecord, MemoryRecord, Place, RelationRecord
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -655,3 +656,85 @@ def test_what_is_not_recognised_is_described_by_its_keys() -> None:
         "a JSON object of type 'save' with the keys 'players', 'type'"
     )
     assert described(b"# note") is None
+
+
+LONG: Final = "x y" * 70_000
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ({"content": LONG, "type": "memory"}, "anything"),
+        ({"about": ["A"], "content": LONG, "tags": ["x"], "type": "memory"}, "x.json"),
+        ({"description": LONG, "name": "A", "type": "entity"}, "-"),
+        ({"aliases": [LONG], "name": "A", "type": "entity"}, "-"),
+        ({"fact": LONG, "object": "A", "predicate": "knows", "subject": "B"}, "-"),
+        ([{"content": LONG, "type": "memory"}], "x.json"),
+        ({"author": "me", "content": LONG, "type": "memory"}, "x.jsonl"),
+        ({"author": "me", "content": LONG, "type": "memory"}, "x.NDJSON.gz"),
+        ({LONG: 1, "content": "x", "type": "memory"}, "x.jsonl"),
+    ],
+)
+def test_a_first_record_whose_type_is_beyond_what_is_looked_at_is_recognised(value: Any, name: str) -> None:
+    head = json.dumps(value).encode()[:HEAD_SIZE]
+
+    assert formats.pick(head, name)[0].name == "jsonl"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ({"content_hash": "y", "content": LONG}, "x.jsonl"),
+        ({"type": "FeatureCollection", "content": LONG}, "x.jsonl"),
+        ({"players": LONG}, "x.json"),
+        ({"players": LONG}, "anything"),
+        ([{"id": 1}] * 10_000, "x.jsonl"),
+        ([{"id": 1}, LONG], "x.jsonl"),
+    ],
+)
+def test_a_long_first_line_that_shows_the_json_of_others_is_not_claimed(value: Any, name: str) -> None:
+    head = json.dumps(value).encode()[:HEAD_SIZE]
+
+    assert formats.importer("jsonl").sniff(head, name) is None
+
+
+@pytest.mark.parametrize(
+    "garbage", ["garbage " * 25_000, "{garbage " * 25_000, "{garbage, " * 20_000 + ",", "[" * 200_000]
+)
+def test_a_long_line_of_garbage_at_the_start_costs_no_other_line(garbage: str) -> None:
+    text = f"{garbage}\n{entity('A')}\n".encode()
+
+    importer, _ = formats.pick(text[:HEAD_SIZE], "x.jsonl")
+    items = list(importer.read(io.BytesIO(text), Source("x.jsonl")))
+
+    assert shown(items) == ["A"]
+    assert [one.place.line for one in findings(items)] == [1]
+    assert {one.rule for one in findings(items)} <= {"bad-json", "too-deep"}
+    assert formats.importer("jsonl").sniff(text[:HEAD_SIZE], "x.txt") is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":[' * 50_000, '[{"a":' * 50_000, "[ \n" * 50_000])
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl", "x.yaml", "x.md", "-"])
+def test_absurd_nesting_is_a_finding_of_its_file_whatever_its_name(text: str, name: str) -> None:
+    data = text.encode()
+    try:
+        importer, _ = formats.pick(data[:HEAD_SIZE], name)
+    except UnknownFormat as error:
+        rules, told = ["unknown-format"], error.message
+    else:
+        items = list(importer.read(io.BytesIO(data), Source(name, name)))
+        rules, told = [one.rule for one in findings(items)], ""
+
+    assert "failed" not in told
+    # In a note brackets are text.
+    assert rules in (["unknown-format"], ["too-deep"], *([[]] if name == "x.md" else []))
+
+
+def test_the_first_element_of_lists_in_lists_is_shown_as_far_as_records_stand() -> None:
+    triple = json_head('[[["A","knows","B"]]]')
+    assert triple is not None
+    assert (triple.strings, triple.listed) == (3, True)
+    record = json_head(b'\xef\xbb\xbf [ [{"type":"entity"')
+    assert record is not None
+    assert (record.type, record.listed, record.cut) == ("entity", True, True)
+    assert described(b"[" * 5000 + b'{"type":"entity"}') == "JSON without keys"
