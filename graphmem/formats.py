@@ -172,9 +172,13 @@ def pick(head: bytes, name: str) -> tuple[Importer, str]:
     if not claims:
         start = head[:60].decode("utf-8", "replace").strip().replace("\n", " ")
         seen = described(head) or (f"text that starts with {start!r}" if start else "nothing but white space")
+        hint = (
+            f"name its format with --from: {', '.join(importer_points())}; "
+            "'gmem schema' prints the shapes of records"
+        )
         raise UnknownFormat(
             "; ".join((f"no format recognises this input: it is {seen if head else 'empty'}", *failed)),
-            f"name its format with --from; known formats: {', '.join(importer_points())}",
+            hint if head.strip() else "there is nothing in it to read",
         )
     if len(claims) > 1:
         by_suffix = [claim for claim in claims if name.lower().endswith(claim[0].suffixes)]

@@ -59,8 +59,11 @@ def unpack(packed: tuple[Any, ...]) -> Record:
     return record
 
 
+_HELD: Final = 40_000
+
+
 class Spool:
-    """Batches put aside in order; all but the newest are on disk.
+    """Batches put aside in order; all but the newest 40,000 records or so are on disk.
 
     The chunks of a file too large for one batch are pushed into two lanes, declarations and the rest;
     `seal` puts the declarations first, so that few references meet an entity before its declaration.
@@ -73,18 +76,19 @@ class Spool:
         self._order: list[int] = []
         self._lanes: tuple[list[int], list[int]] = ([], [])
         self._spans: list[tuple[int, int]] = []
-        self._newest: list[Record] = []
+        self._held: dict[int, list[Record]] = {}
 
     def push(self, batch: list[Record], lane: int | None = None) -> None:
         """Adds a batch, to a lane of the file being read or straight into the order.
 
         Raises `OutputUnwritable` where there is no room for it.
         """
-        if self._spans:
-            self._write(len(self._spans) - 1, self._newest)
         number = len(self._spans)
         self._spans.append((0, 0))
-        self._newest = batch
+        self._held[number] = batch
+        while len(self._held) > 1 and sum(map(len, self._held.values())) > _HELD:
+            oldest = next(iter(self._held))
+            self._write(oldest, self._held.pop(oldest))
         (self._order if lane is None else self._lanes[lane]).append(number)
 
     def seal(self) -> None:
@@ -108,8 +112,8 @@ class Spool:
     def batches(self) -> Iterator[list[Record]]:
         """The batches in order; may be asked for again."""
         for number in self._order:
-            if number == len(self._spans) - 1:
-                yield self._newest
+            if number in self._held:
+                yield self._held[number]
                 continue
             start, length = self._spans[number]
             yield [unpack(packed) for packed in marshal.loads(self._read(start, length))]  # noqa: S302

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ._shapes import CONTAINERS, is_canonical
+from graphmem.reading import HEAD_SIZE
+
+from ._shapes import CONTAINERS, is_canonical, is_start_of_record
 
 _KEY: Final = re.compile(r"""( *(?:- +)*)(?:"(\w+)"|'(\w+)'|([A-Za-z_]\w*))[ \t]*:(?:[ \t]+(.*))?$""")
 _FLOW_KEY: Final = re.compile(r"""[{,]\s*["']?([A-Za-z_]\w*)["']?\s*:\s*["']?([\w-]*)""")
@@ -18,7 +20,8 @@ def recognised(head: bytes, named: bool) -> str | None:
     """Why the text is ours, or `None`.
 
     In a file whose name says that it is YAML (`named`) lists of three are taken for triples, text that
-    could be JSON is judged too, and a later document may show what a damaged first one does not.
+    could be JSON is judged too, a later document may show what a damaged first one does not, and of a
+    record that is longer than what is looked at the keys seen so far decide.
     """
     text = head.decode("utf-8", "replace").lstrip("\ufeff")
     if not named and text.lstrip()[:1] in ("{", "[") and '"' in text[:200]:
@@ -27,7 +30,10 @@ def recognised(head: bytes, named: bool) -> str | None:
         why = _document(document, named)
         if why is not None or not named:
             return why
-    return None
+    if len(head) < HEAD_SIZE and text.count("\n") < _MOST_LINES:
+        return None
+    type_, keys = _first_keys(_documents(text)[-1])
+    return "YAML mappings with the keys of records" if not type_ and is_start_of_record(keys) else None
 
 
 def _documents(text: str) -> list[list[str]]:

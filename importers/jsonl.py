@@ -180,8 +180,10 @@ def _breaks_off(line: bytes) -> bool:
     No array of records starts with three brackets: that is a damaged line.
     """
     text = line.strip(b" \t\r\n")
-    return text.startswith((b"{", b"[")) and not text.startswith(b"[[[") and (
-        text.endswith(_BREAKS) or (text.startswith(b"[") and len(line) >= SIZE_LIMIT)
+    return (
+        text.startswith((b"{", b"["))
+        and not text.startswith(b"[[[")
+        and (text.endswith(_BREAKS) or (text.startswith(b"[") and len(line) >= SIZE_LIMIT))
     )
 
 

@@ -330,9 +330,7 @@ def test_a_query_of_a_file_may_have_its_own_limit_and_offset(
 
 
 @pytest.mark.parametrize("text", ["", "\n \n"])
-def test_a_file_without_a_query_is_status_3(
-    gmem: Gmem, store: SmallStore, tmp_path: Path, text: str
-) -> None:
+def test_a_file_without_a_query_is_status_3(gmem: Gmem, store: SmallStore, tmp_path: Path, text: str) -> None:
     (tmp_path / "none.jsonl").write_text(text)
 
     done = gmem("--queries", str(tmp_path / "none.jsonl"))

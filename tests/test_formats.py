@@ -10,7 +10,7 @@ import pytest
 from graphmem import formats
 from graphmem.errors import UnknownFormat
 
-PLUGIN = '''
+PLUGIN = """
 class Fragile:
     name = "fragile"
     suffixes = (".frag",)
@@ -20,7 +20,7 @@ class Fragile:
 
     def read(self, stream, source):
         return iter(())
-'''
+"""
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def _fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     info = tmp_path / "fragile_format-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fragile-format\nVersion: 1\n", "utf-8")
-    (info / "entry_points.txt").write_text("[graphmem.importers]\nfragile = fragile_format:Fragile\n", "utf-8")
+    (info / "entry_points.txt").write_text(
+        "[graphmem.importers]\nfragile = fragile_format:Fragile\n", "utf-8"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     formats.importer_points.cache_clear()
     assert "fragile" in formats.importer_points()

@@ -119,7 +119,9 @@ def test_a_key_of_its_own_is_kept_without_a_word(type_: str, key: str) -> None:
 
 
 def test_a_key_beside_the_known_one_it_looks_like_is_kept_without_a_word() -> None:
-    record, found = read({"type": "entity", "name": "A", "kind": "x", "Kind": "y", "aliases": [], "alias": "z"})
+    record, found = read(
+        {"type": "entity", "name": "A", "kind": "x", "Kind": "y", "aliases": [], "alias": "z"}
+    )
     assert (record.kind, record.properties, found) == ("x", {"Kind": "y", "alias": "z"}, [])
 
 

@@ -106,6 +106,7 @@ def test_a_hit_has_exactly_the_published_keys(store: SmallStore) -> None:
         "scopes": ["global"],
         "tags": ["a", "b"],
         "about": ["Ann"],
+        "about_refs": [{"id": "e0001", "name": "Ann", "kind": "person", "scope": "global"}],
         "source": {"uri": "day.md", "position": 3},
         "valid_at": "2026-05-08T00:00:00.000Z",
         "created_at": NOW,

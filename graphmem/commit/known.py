@@ -31,27 +31,25 @@ class Known:
                 fresh.append(record)
         return fresh
 
-    def _count(self, record: Record, source: Input, found: list[tuple[int, int, int, int]]) -> None:
+    def _count(
+        self, record: Record, source: Input, found: list[tuple[int, int, int, int, str | None]]
+    ) -> None:
         context = self._context
         context.see(record)
-        _, kind, item, batch = found[0]
+        _, kind, item, batch, said = found[0]
         if kind == ENTITY:
             # What it declares may have been edited out of the store since, and still counts for the run.
             context.tables.pending += 1
         changed = context.any_archived and self._revive(kind, item, record)
         if all(origin != source.origin for origin, *_ in found):
-            self._support(source, record, kind, item)
+            # It says of the item what another origin has said.
+            self._writer.add_contribution(
+                context.origin(source), record.digest, kind, item, record.place[0], self._run.clock, said
+            )
         if batch in self._run.batches:
             context.touch(kind, item, 1, changed=changed)
         else:
             context.touch_old(kind, item, 1, changed=changed)
-
-    def _support(self, source: Input, record: Record, kind: int, item: int) -> None:
-        """Adds an origin that says of an item what another origin has said."""
-        said = self._writer.said(record.digest)
-        self._writer.add_contribution(
-            self._context.origin(source), record.digest, kind, item, record.place[0], self._run.clock, said
-        )
 
     def _revive(self, kind: int, item: int, record: Record) -> bool:
         """Brings an archived item back where sync archived it or the caller asks; whether it did."""

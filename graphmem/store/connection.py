@@ -49,7 +49,10 @@ def translated(path: object) -> Iterator[None]:
     except apsw.ReadOnlyError as error:
         raise StoreReadOnly(f"{path}: the store can only be read", "check the permissions") from error
     except (apsw.FullError, apsw.IOError) as error:
-        raise StoreFull(f"{path}: the disk did not take the write ({error})", "free some room") from error
+        raise StoreFull(
+            f"{path}: the disk did not take the write ({error})",
+            "free some room there, and where temporary files go (TMPDIR)",
+        ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreDamaged(
             f"{path}: not a sound database ({error})", "restore a backup of the file"

@@ -125,10 +125,10 @@ class Writer:
 
     # ---- look-ups ---------------------------------------------------------------------------------
 
-    def contributions(self, digest: bytes) -> list[tuple[int, int, int, int]]:
-        """(origin, kind, item, batch) of every record with this digest that was ever taken."""
-        found: list[tuple[int, int, int, int]] = self._db.execute(
-            "SELECT origin, kind, item, batch FROM contribution WHERE digest = ?", (digest,)
+    def contributions(self, digest: bytes) -> list[tuple[int, int, int, int, str | None]]:
+        """(origin, kind, item, batch, said) of every record with this digest that was ever taken."""
+        found: list[tuple[int, int, int, int, str | None]] = self._db.execute(
+            "SELECT origin, kind, item, batch, said FROM contribution WHERE digest = ?", (digest,)
         ).fetchall()
         return found
 
@@ -146,13 +146,6 @@ class Writer:
         """Whether an item has a contribution of that origin and digest."""
         sql = "SELECT 1 FROM contribution WHERE origin = ? AND digest = ?"
         return (origin, digest) in self._given or self._db.execute(sql, (origin, digest)).get is not None
-
-    def said(self, digest: bytes) -> str | None:
-        """What records of this digest said, where it is written out."""
-        found: str | None = self._db.execute(
-            "SELECT said FROM contribution WHERE digest = ? LIMIT 1", (digest,)
-        ).get
-        return found
 
     def entity(self, scope: int, name: str, key: str) -> int | None:
         """The entity of that identity, following redirects."""

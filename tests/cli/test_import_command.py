@@ -287,7 +287,8 @@ def test_a_file_that_is_not_what_its_manifest_says_is_status_5(run: Run, store: 
 def test_a_store_that_never_was_a_database_is_status_2_and_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"not a database, but long enough to be looked at" * 40)
     done = run("import", SERVICES, "--db", tmp_path / "x.db")
-    assert done.status == 5
+    assert done.status == 2
+    assert "not a store: the file is no SQLite database, and was not touched [store-foreign]" in done.err
     assert (tmp_path / "x.db").read_bytes().startswith(b"not a database")
 
 
