@@ -320,7 +320,9 @@ class _Import:
             gone = run.tables.unseen(one.origin) if one.reread and not self._gave_up else 0
             if gone:
                 report.no_longer_in_source += gone
-                message = f"{gone:,} of what this source said before {'is' if gone == 1 else 'are'} not in it now"
+                message = (
+                    f"{gone:,} of what this source said before {'is' if gone == 1 else 'are'} not in it now"
+                )
                 report.findings.add(finding("not-in-source", message, file=one.label))
 
     def _tell(self, stage: str, done: int, of: int | None) -> None:

@@ -21,18 +21,19 @@ def recognised(head: bytes, named: bool) -> str | None:
 
     In a file whose name says that it is YAML (`named`) lists of three are taken for triples, text that
     could be JSON is judged too, a later document may show what a damaged first one does not, and of a
-    record that is longer than what is looked at the keys seen so far decide.
+    first record that is longer than what is looked at the keys seen so far decide.
     """
     text = head.decode("utf-8", "replace").lstrip("\ufeff")
     if not named and text.lstrip()[:1] in ("{", "[") and '"' in text[:200]:
         return None  # JSON, which has its own reader
-    for document in _documents(text):
+    documents = _documents(text)
+    for document in documents:
         why = _document(document, named)
         if why is not None or not named:
             return why
-    if len(head) < HEAD_SIZE and text.count("\n") < _MOST_LINES:
+    if len(documents) > 1 or (len(head) < HEAD_SIZE and text.count("\n") < _MOST_LINES):
         return None
-    type_, keys = _first_keys(_documents(text)[-1])
+    type_, keys = _first_keys(documents[0])
     return "YAML mappings with the keys of records" if not type_ and is_start_of_record(keys) else None
 
 

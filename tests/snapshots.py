@@ -29,7 +29,9 @@ def words_of(db: apsw.Connection) -> dict[str, list[tuple[Any, ...]]]:
     """Every word of the full-text tables: (word, row, column, position)."""
     found: dict[str, list[tuple[Any, ...]]] = {}
     for table in _VOCABULARIES:
-        db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_v USING fts5vocab(main, {table}, instance)")
+        db.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_v USING fts5vocab(main, {table}, instance)"
+        )
         found[table] = sorted(tuple(row) for row in db.execute(f"SELECT * FROM temp.{table}_v"))
     return found
 
@@ -179,7 +181,9 @@ class _Reading:
             row["scope"] = self._scope(row["scope"])
             row["subject"] = self._entities[row["subject"]]
             row["object"] = self._entities[row["object"]]
-            row["stated_by"] = sorted(self._db.execute("SELECT memory FROM stated_by WHERE relation = ?", (pk,)))
+            row["stated_by"] = sorted(
+                self._db.execute("SELECT memory FROM stated_by WHERE relation = ?", (pk,))
+            )
             key = [row["scope"], row["subject"], row["predicate_key"], row["object"], row["valid_at"]]
             made[_frozen(key)] = row
         return made
@@ -187,7 +191,9 @@ class _Reading:
     def _origins(self) -> list[Any]:
         if not self._places:
             return []
-        return sorted(self._db.execute("SELECT uri, format, digest, read_at FROM origin").fetchall(), key=repr)
+        return sorted(
+            self._db.execute("SELECT uri, format, digest, read_at FROM origin").fetchall(), key=repr
+        )
 
     def _vectors(self) -> list[Any]:
         """The vectors, and what is wrong with the derived index: nothing, or a reason."""
@@ -265,9 +271,7 @@ def sound(db: apsw.Connection) -> list[str]:
         checks[f"full text without {table}"] = (
             f"SELECT id FROM {table}_fts_docsize WHERE id NOT IN (SELECT pk FROM {table})"
         )
-        checks[f"{table} of no batch"] = (
-            f"SELECT pk FROM {table} WHERE batch NOT IN (SELECT pk FROM batch)"
-        )
+        checks[f"{table} of no batch"] = f"SELECT pk FROM {table} WHERE batch NOT IN (SELECT pk FROM batch)"
     for name, query in checks.items():
         found = db.execute(query).fetchall()
         if found:

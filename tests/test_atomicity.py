@@ -27,7 +27,13 @@ CHANGES = [
     {"type": "entity", "name": "C++", "kind": "language", "scope": "global", "aliases": ["cpp"], "id": "cpp"},
     {"type": "memory", "id": "m2", "content": "plain no more", "scopes": ["global"], "about": ["Brand new"]},
     {"type": "memory", "content": "new", "scopes": ["repo:/c"], "tags": ["t"], "mentions": ["C++"]},
-    {"type": "relation", "subject": "C++", "predicate": "owned by", "object": "Brand new", "stated_by": ["m2"]},
+    {
+        "type": "relation",
+        "subject": "C++",
+        "predicate": "owned by",
+        "object": "Brand new",
+        "stated_by": ["m2"],
+    },
 ]
 
 
@@ -150,7 +156,9 @@ def test_one_error_under_strict_stores_nothing(store: Store, tmp_path: Path) -> 
     before = rows(store.db)
 
     wrong = [*CHANGES, {"type": "entity", "name": "Thief", "id": "auth"}]
-    report = take_records(store, tmp_path, wrong, SECOND_CLOCK, name="wrong", strict=True, encoder=HashEncoder())
+    report = take_records(
+        store, tmp_path, wrong, SECOND_CLOCK, name="wrong", strict=True, encoder=HashEncoder()
+    )
 
     assert report.findings.by_rule["id-conflict"] == 1
     assert changed(before, rows(store.db)) == {}
@@ -250,14 +258,15 @@ def test_a_writer_gives_up_after_the_wait_limit(
 ) -> None:
     monkeypatch.setenv("GRAPHMEM_BUSY_TIMEOUT", "20")
     before = rows(store.db)
-    with Store(store_path, write=True) as other, store.transaction():
-        with pytest.raises(StoreBusy):
-            take_records(other, tmp_path, CHANGES, SECOND_CLOCK, name="second")
+    with Store(store_path, write=True) as other, store.transaction(), pytest.raises(StoreBusy):
+        take_records(other, tmp_path, CHANGES, SECOND_CLOCK, name="second")
 
     assert changed(before, rows(store.db)) == {}
 
 
-def test_readers_are_not_blocked_and_see_whole_batches(store: Store, store_path: Path, tmp_path: Path) -> None:
+def test_readers_are_not_blocked_and_see_whole_batches(
+    store: Store, store_path: Path, tmp_path: Path
+) -> None:
     before = rows(store.db)
     with opened(store_path) as reader, store.transaction():
         store.scopes.pk("repo:/unseen")
@@ -271,9 +280,19 @@ def test_two_processes_that_import_at_once_lose_nothing(store_path: Path, tmp_pa
         records: list[dict[str, Any]] = []
         for number in range(60):
             records += [
-                {"type": "entity", "name": f"shared {number % 7}", "kind": "thing", "aliases": [f"a{number}"]},
+                {
+                    "type": "entity",
+                    "name": f"shared {number % 7}",
+                    "kind": "thing",
+                    "aliases": [f"a{number}"],
+                },
                 {"type": "memory", "content": f"{process}/{number}", "about": [f"shared {number % 7}"]},
-                {"type": "relation", "subject": f"shared {number % 7}", "predicate": "meets", "object": f"o{number}"},
+                {
+                    "type": "relation",
+                    "subject": f"shared {number % 7}",
+                    "predicate": "meets",
+                    "object": f"o{number}",
+                },
             ]
         paths.append(write_records(tmp_path / f"{process}.jsonl", records))
     with Store(tmp_path / "expected.db", write=True) as store:

@@ -149,7 +149,10 @@ def test_what_is_said_again_is_as_new_as_its_last_time() -> None:
 
 def test_unknown_times_are_the_clock_and_links_touch_no_time() -> None:
     assert of((RUNS[0], {})) == Folded({"properties": {}, "aliases": []}, RUNS[0], RUNS[0])
-    links = fold(1, [Contribution(RUNS[0], {"content": "c"}), Contribution(RUNS[1], {"about": ["i"], "mentions": ["j"]})])
+    links = fold(
+        1,
+        [Contribution(RUNS[0], {"content": "c"}), Contribution(RUNS[1], {"about": ["i"], "mentions": ["j"]})],
+    )
     assert links.updated_at == RUNS[0]
     assert links.fields["about"] == ["i"]
 

@@ -62,7 +62,9 @@ BETWEEN: dict[str, list[dict[str, Any]]] = {
         {"type": "entity", "name": "C++", "kind": "letter", "scope": "global"},
         {"type": "entity", "name": "Nobody yet", "kind": "film", "scope": "global"},
     ],
-    "a new alias": [{"type": "entity", "name": "Else", "scope": "repo:/a", "aliases": ["C++", "Auth Service"]}],
+    "a new alias": [
+        {"type": "entity", "name": "Else", "scope": "repo:/a", "aliases": ["C++", "Auth Service"]}
+    ],
 }
 
 
@@ -75,9 +77,7 @@ def test_the_same_file_after(what: str, batch_size: int, store: Store, tmp_path:
     assert between.batches
     before = rows(store.db)
 
-    report = take(
-        store, tmp_path / "first.jsonl", THIRD_CLOCK, encoder=HashEncoder(), batch_size=batch_size
-    )
+    report = take(store, tmp_path / "first.jsonl", THIRD_CLOCK, encoder=HashEncoder(), batch_size=batch_size)
 
     assert changed(before, rows(store.db)) == {}
     assert (report.encoded, report.batches) == (0, [])
@@ -143,9 +143,7 @@ def test_an_export_into_the_same_store_changes_no_row(
     target = exported(store, format, tmp_path)
     before = rows(store.db)
 
-    report = take(
-        store, target, THIRD_CLOCK, format=format, encoder=HashEncoder(), batch_size=batch_size
-    )
+    report = take(store, target, THIRD_CLOCK, format=format, encoder=HashEncoder(), batch_size=batch_size)
 
     assert changed(before, rows(store.db)) == {}
     assert (report.encoded, report.batches, report.findings.by_rule) == (0, [], {})

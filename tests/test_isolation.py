@@ -63,7 +63,8 @@ def test_a_name_that_only_another_repository_has_is_not_found(store: Store, tmp_
 def test_the_own_scope_comes_before_global_and_global_is_seen(store: Store, tmp_path: Path) -> None:
     take_records(store, tmp_path, [service("global"), service(A)])
     memories = [
-        {"type": "memory", "content": scope, "about": ["Auth"], "scopes": [scope]} for scope in ("global", A, B)
+        {"type": "memory", "content": scope, "about": ["Auth"], "scopes": [scope]}
+        for scope in ("global", A, B)
     ]
 
     take_records(store, tmp_path, memories, SECOND_CLOCK, name="m")
@@ -84,8 +85,12 @@ def test_a_memory_of_two_scopes_is_resolved_once_in_each(store: Store, tmp_path:
     }
 
 
-@pytest.mark.parametrize("ref", [{"name": "Auth", "scope": A}, {"id": "auth-a"}, {"id": "auth-a", "name": "Auth"}])
-def test_a_reference_into_another_repository_is_refused(ref: dict[str, str], store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ref", [{"name": "Auth", "scope": A}, {"id": "auth-a"}, {"id": "auth-a", "name": "Auth"}]
+)
+def test_a_reference_into_another_repository_is_refused(
+    ref: dict[str, str], store: Store, tmp_path: Path
+) -> None:
     take_records(store, tmp_path, [service(A, id="auth-a"), service(B)])
     records = [
         {"type": "memory", "content": "x", "about": [ref], "scopes": [B]},
@@ -112,7 +117,11 @@ def test_a_memory_id_of_another_scope_is_refused(store: Store, tmp_path: Path) -
     take_records(store, tmp_path, [{"type": "memory", "id": "m", "content": "x", "scopes": [A]}])
 
     report = take_records(
-        store, tmp_path, [{"type": "memory", "id": "m", "content": "y", "scopes": [B]}], SECOND_CLOCK, name="m"
+        store,
+        tmp_path,
+        [{"type": "memory", "id": "m", "content": "y", "scopes": [B]}],
+        SECOND_CLOCK,
+        name="m",
     )
 
     assert report.findings.by_rule == {"id-scope-conflict": 1}
@@ -131,7 +140,13 @@ def test_scopes_are_mapped_everywhere(store: Store, tmp_path: Path) -> None:
     records = [
         service(A),
         {"type": "memory", "content": "x", "about": [{"name": "Auth", "scope": A}], "scopes": [A, "global"]},
-        {"type": "relation", "subject": "Auth", "predicate": "is", "object": {"name": "Auth", "scope": A}, "scope": A},
+        {
+            "type": "relation",
+            "subject": "Auth",
+            "predicate": "is",
+            "object": {"name": "Auth", "scope": A},
+            "scope": A,
+        },
     ]
 
     report = take_records(store, tmp_path, records, map_scope={A: "repo:/moved"})

@@ -124,7 +124,7 @@ def winning(found: list[tuple[Known, bool]], kind: str | None, own: str) -> list
 
 
 def newest_first(winners: list[Known]) -> tuple[tuple[str, str, str], frozenset[tuple[str, str, str]]]:
-    best = max(winners, key=lambda one: (one.updated_at, one.kind or "unknown", one.name))
+    best = max(winners, key=lambda one: (one.updated_at, one.kind_form or "unknown", one.name))
     return best.identity, frozenset(one.identity for one in winners if one is not best)
 
 

@@ -133,7 +133,7 @@ def test_mentions_can_be_left_out_and_made_later(run: Run, tmp_path: Path) -> No
     source.write_text('{"type":"entity","name":"Redis"}\n{"type":"memory","content":"Redis is slow"}\n')
     assert run("import", str(source), "--no-mentions").status == 0
     assert run("reindex", "--json").json == {"names": 1, "mentions": 1}
-    assert run("reindex").out == "1 mentions of 1 names\n"
+    assert run("reindex").out == "1 mention of 1 name\n"
 
 
 MULTI_HOP = [

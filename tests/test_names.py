@@ -48,7 +48,15 @@ def test_a_stored_name_is_found_under_each_of_its_forms(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("C", "C++"), ("C", "C#"), (".NET", "NET"), ("Net", ".NET"), ("a.b", "ab"), ("x2", "x 2"), ("café", "cafe")],
+    [
+        ("C", "C++"),
+        ("C", "C#"),
+        (".NET", "NET"),
+        ("Net", ".NET"),
+        ("a.b", "ab"),
+        ("x2", "x 2"),
+        ("café", "cafe"),
+    ],
 )
 def test_signs_and_accents_keep_names_apart(one: str, other: str) -> None:
     assert words(one) != words(other)
@@ -84,7 +92,12 @@ def test_kinds_are_blind_to_case_and_separators(kind: str) -> None:
 
 
 def test_predicates_are_blind_to_case_and_separators() -> None:
-    assert predicate_key("DEPENDS_ON") == predicate_key("depends on") == predicate_key("dependsOn") == "dependson"
+    assert (
+        predicate_key("DEPENDS_ON")
+        == predicate_key("depends on")
+        == predicate_key("dependsOn")
+        == "dependson"
+    )
     assert predicate_key("--") == "--"
 
 

@@ -131,6 +131,12 @@ CASES: dict[str, Universe] = {
     "a reference of a kind to what the run declares without one": Universe(
         [], [entity("C"), memory("one", SERVICE), memory("two", "C")]
     ),
+    "a reference of a kind, in two scopes, to what one of them declares without": Universe(
+        [], [entity("C"), memory("one", SERVICE, scopes=["global", "repo:/a"])]
+    ),
+    "references of a kind, by another spelling too, to what is declared without": Universe(
+        [], [entity("C"), memory("one", SERVICE), memory("two", {"name": "c", "kind": "service"})]
+    ),
     "references to nothing, left out": Universe(
         [], [memory("one", SERVICE), memory("two", "C"), relation("C", SERVICE)], Choices(dangling="skip")
     ),

@@ -105,12 +105,19 @@ def test_references_mean_what_the_table_says(
     tmp_path: Path, stored: list[Record], declared: list[Record], name: str, scope: str, kind: str | None,
     only: str | None,
 ) -> None:  # fmt: skip
-    ref = {key: value for key, value in (("name", name), ("kind", kind), ("scope", only)) if value is not None}
+    ref = {
+        key: value for key, value in (("name", name), ("kind", kind), ("scope", only)) if value is not None
+    }
     memory = {"type": "memory", "content": "it", "about": [ref], "scopes": [scope]}
     with in_memory() as store:
         take_records(store, tmp_path, stored, name="stored")
         report = take_records(
-            store, tmp_path, [memory, *declared], SECOND_CLOCK, choices=Choices(dangling="error"), batch_size=2
+            store,
+            tmp_path,
+            [memory, *declared],
+            SECOND_CLOCK,
+            choices=Choices(dangling="error"),
+            batch_size=2,
         )
         held = content(store.db)
 
@@ -217,7 +224,9 @@ def test_a_reference_with_a_kind_gives_it_to_what_has_none(store: Store, tmp_pat
     assert links(store) == {
         "a": [("Mercury", "planet")], "b": [("Mercury", "planet")], "c": [("Mercury", "god")],
     }  # fmt: skip
-    kept = store.db.execute("SELECT entity.kind, json_extract(before, '$.kind') FROM version JOIN entity ON item = pk")
+    kept = store.db.execute(
+        "SELECT entity.kind, json_extract(before, '$.kind') FROM version JOIN entity ON item = pk"
+    )
     assert kept.fetchall() == [("planet", None)]
 
 
@@ -258,7 +267,9 @@ def test_an_explicit_unknown_means_the_entity_without_a_kind(store: Store, tmp_p
 # ---- stubs and ambiguity ----------------------------------------------------------------------------
 
 
-def test_a_reference_to_nothing_becomes_a_stub_that_a_declaration_completes(store: Store, tmp_path: Path) -> None:
+def test_a_reference_to_nothing_becomes_a_stub_that_a_declaration_completes(
+    store: Store, tmp_path: Path
+) -> None:
     first = take_records(store, tmp_path, [about("a", name="C"), about("b", name="C")])
     assert (first.stubs, first.findings.by_rule) == (1, {"stub-created": 1})
 

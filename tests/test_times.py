@@ -60,7 +60,11 @@ def test_what_is_no_time(written: Any) -> None:
         parse_time(written)
 
 
-@given(st.one_of(st.text(max_size=30), st.integers(), st.floats(), st.none(), st.lists(st.integers(), max_size=2)))
+@given(
+    st.one_of(
+        st.text(max_size=30), st.integers(), st.floats(), st.none(), st.lists(st.integers(), max_size=2)
+    )
+)
 def test_anything_is_a_canonical_time_or_refused(value: Any) -> None:
     try:
         time, _ = parse_time(value)

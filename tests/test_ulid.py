@@ -25,7 +25,11 @@ def test_different_keys_have_different_ids(one: list[str], other: list[str]) -> 
     assert (mint(clock, *one) == mint(clock, *other)) == (one == other)
 
 
-@given(st.lists(st.datetimes().map(lambda moment: f"{moment.year:04}-{moment.month:02}-03T04:05:06.789Z"), min_size=2))
+@given(
+    st.lists(
+        st.datetimes().map(lambda moment: f"{moment.year:04}-{moment.month:02}-03T04:05:06.789Z"), min_size=2
+    )
+)
 def test_ids_sort_by_time(times: list[str]) -> None:
     late = [time for time in times if time >= "1970-01-01"]
 

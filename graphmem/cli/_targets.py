@@ -39,8 +39,9 @@ def _check_apart(given: Mapping[str, Path]) -> None:
     """Raises `UsageError` where two options name one file; devices and pipes may be named twice."""
     seen: dict[str, str] = {}
     for name, path in given.items():
-        if path.exists() and not path.is_file():
-            continue
+        with suppress(OSError):  # what cannot be looked at cannot be written either, which is told then
+            if path.exists() and not path.is_file():
+                continue
         other = seen.setdefault(os.path.normcase(os.path.realpath(path)), name)
         if other != name:
             raise UsageError(f"{other} and {name} would both be written to '{path}'", "name two files")

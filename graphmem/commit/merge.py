@@ -136,16 +136,27 @@ class Merger:
                 row["created_at"] = min(row["created_at"], record.created_at)
         changed = old is None or any(row[key] != old[key] for key in row)
         if standing:
-            self._note_kept_out(kind, row, accepted, taken)
+            self._note_kept_out(kind, base, row, old, accepted, taken)
         # Spellings of one kind or predicate are not values that differ.
         ties = [name for name in folded.ties if name not in ("kind", "predicate")]
         return Merged(row, changed, accepted, taken, ties)
 
-    def _note_kept_out(self, kind: int, row: Row, accepted: list[Record], taken: list[Taken]) -> None:
-        """Says which values of records were not taken, because the item has newer ones."""
-        fields = sorted({name for one in taken if not one.stored for name in _kept_out(kind, one.said, row)})
+    def _note_kept_out(
+        self, kind: int, base: Row, row: Row, old: Row | None, accepted: list[Record], taken: list[Taken]
+    ) -> None:
+        """Says which values were not taken because the item had newer ones before the run.
+
+        Each record is judged beside what stood then, so that it does not matter which batch it is in.
+        """
+        before = [one for one in taken if one.taken_at != self._run.clock]
+        fields: set[str] = set()
+        for one in taken:
+            if one.stored or not _kept_out(kind, one.said, row):
+                continue
+            alone, _ = self._folded(kind, base, old, [*before, one])
+            fields.update(_kept_out(kind, one.said, alone))
         if fields:
-            told = ", ".join(f"'{name}'" for name in fields)
+            told = ", ".join(f"'{name}'" for name in sorted(fields))
             self._context.note(
                 "older-kept-out", f"{KINDS[kind]} '{row['id']}' has newer values for {told}", accepted[0]
             )

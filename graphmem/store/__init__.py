@@ -123,7 +123,8 @@ class Store:
         try:
             yield
         finally:
-            self.db.execute("ROLLBACK")
+            if self.db.in_transaction:  # some errors end it: a full disk, a damaged file
+                self.db.execute("ROLLBACK")
 
     def writer(self) -> Writer:
         """What a batch writes through, inside a transaction."""

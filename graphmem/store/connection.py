@@ -57,6 +57,11 @@ def translated(path: object) -> Iterator[None]:
         raise StoreDamaged(
             f"{path}: not a sound database ({error})", "restore a backup of the file"
         ) from error
+    except (apsw.NoMemError, apsw.TooBigError) as error:
+        raise StoreError(
+            f"{path}: SQLite cannot hold what it read ({error})",
+            "'gmem validate --store' tells whether the file is damaged",
+        ) from error
     except apsw.CantOpenError as error:
         raise StoreError(f"{path}: cannot be opened ({error})", "check the path and permissions") from error
 

@@ -152,6 +152,10 @@ Declared = tuple[str, str, str, str | None, list[str], str | None, bytes, bool]
 """Scope, name, kind key, kind, aliases, stated time, digest of the record, whether it is of a transport file."""
 
 
+_Weak = tuple[str, str, str, str]
+"""Scope, name, kind key and kind of references."""
+
+
 class RunTables:
     """The temporary tables of one run on one writing connection."""
 
@@ -284,33 +288,54 @@ class RunTables:
     def _settle_weak(self, *, stubs: bool) -> None:
         """References with a kind that nothing answers to.
 
-        They declare a stub of that kind; the only kind of a name is also that of what has none.
+        The only kind of a name is also that of what has none, first in `global`, which every scope sees;
+        what then still means nothing declares a stub of its kind.
         """
+        unmet = self._unmet(
+            self._db.execute("SELECT * FROM run_weak ORDER BY scope, name, kind_key").fetchall()
+        )
+        self._join([one for one in unmet if one[0] == GLOBAL_SCOPE])
+        unmet = self._unmet(unmet)
+        self._join(unmet)
+        if stubs:
+            self._weakly(self._unmet(unmet))
+
+    def _unmet(self, refs: list[_Weak]) -> list[_Weak]:
+        return [one for one in refs if not self.resolve(one[0], one[1], one[3]).candidates]
+
+    def _weakly(self, refs: Iterable[_Weak]) -> None:
+        rows = [(scope, self._final_name(scope, name), key, kind) for scope, name, key, kind in refs]
+        if rows:
+            self._db.executemany(_WEAKLY, rows)
+            self.has_weak = self._unkeyed = True
+
+    def _final_name(self, scope: str, name: str) -> str:
+        final: str | None = self._db.execute(_FINAL_NAME, (scope, name)).get
+        return final or name
+
+    def _join(self, refs: list[_Weak]) -> None:
+        """Gives the kind of references to what is declared or stored under the name without one."""
         db = self._db
-        unmet: dict[tuple[str, str], dict[str, str]] = {}
-        for scope, name, key, kind in db.execute(
-            "SELECT * FROM run_weak ORDER BY scope, name, kind_key"
-        ).fetchall():
-            if not self.resolve(scope, name, kind).candidates:
-                final = db.execute(_FINAL_NAME, (scope, name)).get or name
-                unmet.setdefault((scope, final), {})[key] = kind
-        for (scope, name), kinds in unmet.items():
+        named: dict[tuple[str, str], list[_Weak]] = {}
+        for one in refs:
+            named.setdefault((one[0], self._final_name(one[0], one[1])), []).append(one)
+        for (scope, name), group in named.items():
             held = self._store_kinds(scope, name)
             kindless = db.execute(_KINDLESS_OF, (scope, name)).fetchall()
-            known = {*filter(None, held), *(key for (key,) in db.execute(_RUN_KINDS, (scope, name))), *kinds}
+            declared = {key for (key,) in db.execute(_RUN_KINDS, (scope, name))}
             unknown = None if db.execute(_CARRIED, (scope, name)).get else held.get("")
-            joins = len(known) == 1 and (bool(kindless) or unknown is not None)
-            if stubs or joins:
-                self.has_weak = self._unkeyed = True
-                db.executemany(_WEAKLY, [(scope, name, key, kind) for key, kind in kinds.items()])
-            if joins:
-                key, kind = kinds.popitem()
-                self.has_finals = self.has_finals or bool(kindless)
-                db.executemany(
-                    "UPDATE run_decl SET final_kind = ? WHERE pk = ?", [(key, pk) for (pk,) in kindless]
-                )
-                if unknown is not None:
-                    self._complete(scope, name, key, unknown, kind)
+            if len({*filter(None, held), *declared, *(one[2] for one in group)}) > 1:
+                continue
+            if not kindless and unknown is None:
+                continue
+            self._weakly(group)
+            _, _, key, kind = max(group)
+            self.has_finals = self.has_finals or bool(kindless)
+            db.executemany(
+                "UPDATE run_decl SET final_kind = ? WHERE pk = ?", [(key, pk) for (pk,) in kindless]
+            )
+            if unknown is not None:
+                self._complete(scope, name, key, unknown, kind)
 
     def _fold_case(self) -> None:
         """Declared names that differ only by case take one spelling: the store's, else the greatest."""

@@ -257,7 +257,8 @@ class Searcher:
             try:
                 yield
             finally:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # some errors end it: a full disk, a damaged file
+                    self._db.execute("ROLLBACK")
 
     # ---- filters ----------------------------------------------------------------------------------
 

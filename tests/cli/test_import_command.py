@@ -649,12 +649,13 @@ def test_rejects_can_be_repaired_and_imported_again(run: Run, store: Path, tmp_p
     assert run("import", tmp_path / "a.jsonl", *args).status == 1
     assert rejects.read_text().splitlines() == [*bad, understood]
     again = tmp_path / "again.jsonl"
-    assert run("import", rejects, *args[:-1], again).status == 1
-    assert rejects.read_text().splitlines() == [*bad, understood]
+    args = (*args[:-1], again)
+    assert run("import", rejects, *args).status == 1
+    assert again.read_text().splitlines() == [*bad, understood]
 
     repaired(rejects, (bad[0], bad[0] + "}"), ("nome", "name"), ("Nobody", "A"))
     assert run("import", rejects, *args).status == 0
-    assert rejects.read_text() == ""
+    assert again.read_text() == ""
     assert numbers(store)["entity"] == 3
     assert numbers(store)["relation"] == 1
 

@@ -8,15 +8,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 import pytest
-from command_line import Run
 from conftest import write_records
 
 from graphmem.errors import UsageError
 from graphmem.outfile import replacing
 from graphmem.store import Store
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 FACT = {"type": "entity", "name": "A"}
 
@@ -152,11 +155,33 @@ def test_a_file_in_a_folder_that_is_not_read_may_be_written(run: Run, source: Pa
 
 @pytest.mark.skipif(os.name != "posix", reason="shells of POSIX")
 def test_what_standard_input_comes_from_is_not_written_over(home: Path, source: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "graphmem", "import", "-", "--db", tmp_path / "s.db", "--report", source]
+    command = [sys.executable, "-m", "graphmem", "import", "-", "--db", str(tmp_path / "s.db")]
     with source.open("rb") as stream:
-        done = subprocess.run(command, stdin=stream, capture_output=True, check=False)
+        done = subprocess.run(
+            [*command, "--report", str(source)], stdin=stream, capture_output=True, check=False
+        )
     assert done.returncode == 2
     assert source.read_text() == json.dumps(FACT) + "\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_folder_that_one_may_not_enter_is_an_error_with_a_hint(
+    run: Run, guarded: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (guarded / "locked").mkdir()
+    (guarded / "locked").chmod(0o000)
+    write_records(guarded / "a.jsonl", [FACT])
+    monkeypatch.chdir(guarded)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        done = run("validate", guarded / "a.jsonl", "--output", guarded / "locked" / "x")
+    finally:
+        if root:
+            os.seteuid(0)
+    assert done.status == 2
+    assert "permission denied [output-unwritable]" in done.err
 
 
 def test_two_options_do_not_write_one_file(run: Run, source: Path, tmp_path: Path) -> None:

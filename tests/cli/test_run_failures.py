@@ -7,15 +7,17 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import Run
 from conftest import write_records
 
 from graphmem.cli._import_report import left_out
 from graphmem.outcome import ImportReport
 from graphmem.store import Store
+
+if TYPE_CHECKING:
+    from command_line import Run
 
 posix = pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 
@@ -96,30 +98,53 @@ def test_a_wait_limit_that_is_no_number_is_a_usage_error(
 
 
 def limited(blocks: int, *args: str | Path) -> subprocess.CompletedProcess[bytes]:
-    """A command that may write no file of more than so many KiB."""
-    command = ["bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash", sys.executable, "-m", "graphmem"]
+    """Python with arguments, which may write no file of more than so many KiB."""
+    command = ["bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash", sys.executable]
     return subprocess.run([*command, *map(str, args)], capture_output=True, check=False, timeout=120)
 
 
 @posix
-def test_no_room_for_temporary_files_is_told_with_the_folder(
+def test_no_room_for_rejected_records_is_told_with_the_folder(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    Store(tmp_path / "s.db", write=True).close()
-    path = write_records(tmp_path / "a.jsonl", entities(2_500, size=1_000))
-    done = limited(700, "import", path, "--batch-size", "1000", "--db", tmp_path / "s.db")
-    assert done.returncode == 2
-    assert f"cannot write a temporary file in '{tmp_path}'".encode() in done.stderr
+    path = tmp_path / "a.jsonl"
+    path.write_text(('{"type":"entity","nome":"' + "x" * 1_000 + '"}\n') * 2_500)
+    done = limited(700, "-m", "graphmem", "import", path, "--db", tmp_path / "s.db")
+    assert done.returncode == 2, done.stderr
+    assert f"error: cannot write a temporary file in '{tmp_path}'".encode() in done.stderr
     assert b"set TMPDIR" in done.stderr
-    assert b"internal" not in done.stderr
+
+
+SPOOL = """
+from graphmem.errors import OutputUnwritable
+from graphmem.records import EntityRecord
+from graphmem.spool import Spool
+spool = Spool()
+try:
+    for _ in range(4):
+        spool.push([EntityRecord(name="E", description="x" * 20)] * 25_000)
+except OutputUnwritable as error:
+    print(error.message)
+spool.close()
+"""
+
+
+@posix
+def test_no_room_for_batches_put_aside_is_told_with_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = limited(100, "-c", SPOOL)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(f"cannot write a temporary file in '{tmp_path}': file too large".encode())
 
 
 @posix
 def test_a_full_disk_in_mid_run_tells_which_batches_are_stored(home: Path, tmp_path: Path) -> None:
     path = write_records(tmp_path / "a.jsonl", entities(2_500, size=100))
     store = tmp_path / "s.db"
-    done = limited(1_100, "import", path, "--batch-size", "500", "--db", store)
+    done = limited(1_100, "-m", "graphmem", "import", path, "--batch-size", "500", "--db", store)
     assert done.returncode == 2
     with Store(store) as opened:
         batches = opened.db.execute("SELECT count(*) FROM batch").get

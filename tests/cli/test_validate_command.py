@@ -198,7 +198,9 @@ def test_a_store_that_is_not_there_is_status_2(run: Run, tmp_path: Path) -> None
     assert (done.status, "store-not-found" in done.err) == (2, True)
 
 
-def test_a_file_that_never_was_a_database_is_status_2_and_one_that_is_damaged_5(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_never_was_a_database_is_status_2_and_one_that_is_damaged_5(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "x.db").write_bytes(b"\x00junk" * 2000)
     done = run("validate", "--store", "--db", tmp_path / "x.db")
     assert done.status == 2

@@ -14,7 +14,7 @@ import pytest
 from graphmem import formats
 from graphmem.findings import Finding, Severity
 from graphmem.formats import Item, Source
-from graphmem.reading import SIZE_LIMIT, Found, open_input
+from graphmem.reading import HEAD_SIZE, SIZE_LIMIT, Found, open_input
 from graphmem.records import EntityRecord, ManifestRecord, MemoryRecord, Place, RelationRecord
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -584,6 +584,24 @@ def test_canonical_yaml_is_recognised_under_any_name(text: str) -> None:
 )
 def test_other_text_is_not_claimed(text: str) -> None:
     assert formats.importer("yaml").sniff(text.encode(), "anything") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "content: |\n" + "  a line of text\n" * 600 + "tags: [x]\ntype: memory\n",
+        "- content: " + "x" * 70_000 + "\n  type: memory\n",
+        "---\ndescription: " + "x " * 40_000 + "\nname: A\ntype: entity\n",
+    ],
+)
+def test_a_record_whose_type_is_beyond_what_is_looked_at_is_recognised_by_name(text: str) -> None:
+    head = text.encode()[:HEAD_SIZE]
+    assert formats.pick(head, "x.yaml")[0].name == "yaml"
+    assert formats.importer("yaml").sniff(head, "x.txt") is None
+    other = head.replace(b"content:", b"players:").replace(b"description:", b"score:")
+    assert formats.importer("yaml").sniff(other, "x.yaml") is None
+    assert formats.importer("yaml").sniff(b"content: short\n", "x.yaml") is None
+    assert formats.importer("yaml").sniff(b"players: 2\n---\n" + head, "x.yaml") is None
 
 
 def test_a_yaml_name_lets_lists_of_three_json_and_a_damaged_start_be_recognised() -> None:

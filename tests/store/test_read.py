@@ -122,7 +122,7 @@ def test_a_hit_has_the_keys_of_a_search_without_its_figures(store: SmallStore) -
     (hit,) = reader(store).memories(1).items
 
     assert set(hit) == {
-        "id", "content", "title", "memory_type", "scopes", "tags", "about", "source", "valid_at",
+        "id", "content", "title", "memory_type", "scopes", "tags", "about", "about_refs", "source", "valid_at",
         "created_at", "properties", "state",
     }  # fmt: skip
 
