@@ -61,8 +61,9 @@ class _Scalar:
     changed: str
 
 
-def _order(value: Any) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
+def _order(value: Any) -> tuple[str, bool]:
+    """What a value is compared by; other than in Python, 1, 1.0, true and "1" are four values."""
+    return (value, True) if isinstance(value, str) else (canonical_json(value), False)
 
 
 def _winner(stated: list[tuple[str | None, Any]]) -> tuple[str | None, Any, bool]:
@@ -70,7 +71,7 @@ def _winner(stated: list[tuple[str | None, Any]]) -> tuple[str | None, Any, bool
     if len(stated) == 1:
         return (*stated[0], False)
     best = max(stated, key=lambda pair: (pair[0] is not None, pair[0] or "", _order(pair[1])))
-    tie = any(time == best[0] and value != best[1] for time, value in stated)
+    tie = any(time == best[0] and _order(value) != _order(best[1]) for time, value in stated)
     return (*best, tie)
 
 
@@ -84,7 +85,7 @@ def _apply(
     held = state.get(key)
     if held is None:
         state[key] = _Scalar(value, time, time)
-    elif held.value == value:
+    elif _order(held.value) == _order(value):
         held.asserted = max(held.asserted, time)
     elif (time, _order(value)) > (held.asserted, _order(held.value)):
         if time == held.asserted:

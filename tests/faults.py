@@ -123,7 +123,7 @@ def interrupted_store(folder: Path, *, kills: int, seed: int = 1) -> list[int]:
         print("done", flush=True)
     """
     duration = _duration(code, target)
-    reached = []
+    reached: list[int] = []
     while len(reached) < kills:
         _remove(target)
         process = run_python(code, wait=False)

@@ -39,7 +39,7 @@ def words_of(db: apsw.Connection) -> dict[str, list[tuple[Any, ...]]]:
 def rows(db: apsw.Connection) -> Rows:
     """Every row of every table, the tables behind full text and vectors included."""
     names = [
-        name
+        str(name)
         for (name,) in db.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
         ).fetchall()
@@ -119,7 +119,7 @@ class _Reading:
         for values in self._db.execute(f"SELECT * FROM {_KINDS[kind]}").fetchall():
             row = dict(zip(names, values, strict=True))
             pk = row["pk"]
-            for column in ("aliases", "tags", "properties"):
+            for column in ("aliases", "tags"):
                 if column in row:
                     row[column] = _loaded(row[column])
             row |= self._common(kind, pk)

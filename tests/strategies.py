@@ -87,7 +87,7 @@ def _times(pool: Pool, *names: str) -> dict[str, st.SearchStrategy[Any]]:
 def _shared(pool: Pool) -> dict[str, st.SearchStrategy[Any]]:
     keys: dict[str, st.SearchStrategy[Any]] = {
         "properties": _maybe(
-            st.dictionaries(st.sampled_from(("p", "q")), st.sampled_from((1, "1", None, [1])), max_size=2), 4
+            st.dictionaries(st.sampled_from(("p", "q")), st.sampled_from((1, True, 1.0, "1", None, [1])), max_size=2), 4
         ),
         **_times(pool, "created_at", "updated_at"),
     }  # fmt: skip

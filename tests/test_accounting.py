@@ -253,15 +253,16 @@ def test_any_bytes_are_read_with_findings_and_without_a_fault(tmp_path: Path, li
     _without_a_fault(path)
 
 
-_json = st.recursive(
+_scalars = (
     st.none()
     | st.booleans()
     | st.integers()
     | st.floats()
     | st.text(max_size=4)
-    | st.sampled_from(("a", "global")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
+    | st.sampled_from(("a", "global"))
+)
+_json: st.SearchStrategy[Any] = st.deferred(
+    lambda: _scalars | st.lists(_json, max_size=3) | st.dictionaries(st.text(max_size=3), _json, max_size=3)
 )
 _KEYS = (
     "type name kind scope description aliases properties id state archived_by stub created_at updated_at id_aliases "

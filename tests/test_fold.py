@@ -23,7 +23,9 @@ def said(kind: int) -> st.SearchStrategy[dict[str, Any]]:
     words = st.sampled_from(("x", "y", "Z"))
     scalars = {name: _VALUES.get(name, words) for name in SCALARS[kind]}
     sets = {name: st.lists(words, max_size=2, unique=True) for name in SETS[kind]}
-    properties = st.dictionaries(st.sampled_from("pq"), st.sampled_from((None, 1, "1", [1])), max_size=2)
+    properties = st.dictionaries(
+        st.sampled_from("pq"), st.sampled_from((None, 1, True, 1.0, "1", [1])), max_size=2
+    )
     times = {name: st.sampled_from(TIMES) for name in ("created_at", "updated_at")}
     return st.fixed_dictionaries({}, optional={**scalars, **sets, **times, "properties": properties})
 

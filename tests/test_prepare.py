@@ -70,7 +70,8 @@ def test_the_scope_of_a_run_is_that_of_records_without_one() -> None:
     entity, memory = EntityRecord("a"), MemoryRecord("c")
     scoped = EntityRecord("a", scope="repo:/b")
 
-    for number, record in enumerate((entity, memory, scoped)):
+    records: list[Record] = [entity, memory, scoped]
+    for number, record in enumerate(records):
         prepare(record, number, "repo:/a")
 
     assert (entity.scope, memory.scopes, scoped.scope) == ("repo:/a", ["repo:/a"], "repo:/b")
@@ -104,7 +105,7 @@ def test_what_an_entity_need_not_say_is_dropped() -> None:
 @pytest.mark.parametrize("field", ["name", "description"])
 def test_half_a_surrogate_pair_is_refused(field: str) -> None:
     with pytest.raises(UnicodeEncodeError):
-        prepare(replace(EntityRecord("a"), **{field: "\ud800"}), 0, "global")
+        prepare(replace(EntityRecord("a"), **{field: "\ud800"}), 0, "global")  # type: ignore[arg-type]
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3), max_size=3))

@@ -73,7 +73,7 @@ def expected(entities: list[Entity], scope: str, name: str, kind: str | None, on
             if kind is not None and _folded(one.kind).replace(" ", "") != _folded(kind).replace(" ", ""):
                 continue
             for spelled, alias in ((one.name, False), *((alias, True) for alias in one.aliases)):
-                if form(spelled) == form(name) or form(_folded(spelled)) == form(name):
+                if form(spelled) == form(name):
                     found.setdefault((one.scope != scope, alias), set()).add(one)
         if found:
             best = found[min(found)]

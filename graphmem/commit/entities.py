@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphmem import lexical
 from graphmem.commit.context import BatchContext, Refused
-from graphmem.commit.merge import Merger, is_bare_stub, said_of_record
+from graphmem.commit.merge import Merger, changes, is_bare_stub, said_of_record
 from graphmem.commit.references import Identity, References
 from graphmem.commit.states import settle_state
 from graphmem.names import kind_key
@@ -71,7 +71,7 @@ class Entities:
             return
         row = merged.row
         self._settle(identity, row, old, accepted)
-        changed = old is None or any(row[key] != old[key] for key in old)
+        changed = old is None or bool(changes(row, old))
         if pk is None:
             pk = row["pk"] = self._writer.next_pk(ENTITY)
             self._insert(row, identity)

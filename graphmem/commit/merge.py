@@ -134,7 +134,7 @@ class Merger:
             if record.origins and record.created_at:
                 # An item that is carried over may have been a stub before any of its origins was read.
                 row["created_at"] = min(row["created_at"], record.created_at)
-        changed = old is None or any(row[key] != old[key] for key in row)
+        changed = old is None or bool(changes(row, old))
         if standing:
             self._note_kept_out(kind, base, row, old, accepted, taken)
         # Spellings of one kind or predicate are not values that differ.
@@ -274,7 +274,7 @@ class Merger:
                 raise Refused("older-kept-out", f"{KINDS[kind]} is not newer than the stored one", skip=True)
             return [one._replace(said=one.said | {"updated_at": known}) for one in new]
         row, _ = self._folded(kind, base, old, [*held, *new]) if new else (old, None)
-        fields = {key for key in row if row[key] != old[key] and key != "updated_at"}
+        fields = changes(row, old) - {"updated_at"}
         fields.update(name for one in new for name in _kept_out(kind, one.said, old))
         if not fields:
             return new
@@ -315,6 +315,15 @@ class Merger:
         """The present ids of entities of which contributions may know a former or foreign one."""
         found = {self._writer.by_id(ENTITY, id_) for id_ in ids} - {None}
         return sorted(self._writer.entity_id(pk) for pk in found if pk is not None)
+
+
+def changes(row: Row, old: Row) -> set[str]:
+    """The columns in which two rows of an item differ."""
+    differing = {key for key in old if row[key] != old[key]}
+    # To Python, 1 and true are equal.
+    if canonical_json(row["properties"]) != canonical_json(old["properties"]):
+        differing.add("properties")
+    return differing
 
 
 def _kept_out(kind: int, said: Said, row: Row) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import test_accounting
@@ -35,7 +36,7 @@ PROPERTIES = [
 @pytest.mark.parametrize(
     ("proof", "examples"), PROPERTIES, ids=lambda value: getattr(value, "__name__", None)
 )
-def test_for_longer(proof: object, examples: int, tmp_path: Path) -> None:
+def test_for_longer(proof: Any, examples: int, tmp_path: Path) -> None:
     assert callable(proof)
     longer = settings(max_examples=examples, derandomize=False)(proof)
     if "tmp_path" in proof.hypothesis.inner_test.__annotations__:
