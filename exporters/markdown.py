@@ -10,8 +10,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from graphmem.canonical import to_mapping
 from graphmem.formats import Exporter, ExportFile
-from graphmem.mapping import to_mapping, to_record
+from graphmem.mapping import to_record
 from graphmem.prepare import canonical_json
 from graphmem.records import (
     ENTITY,

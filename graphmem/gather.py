@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem import formats
+from graphmem.canonical import to_mapping
 from graphmem.commit import Input, natural_key
 from graphmem.commit.context import MEMORY_SCOPES
 from graphmem.errors import AmbiguousFormat, FormatError, FormatFailed, UnknownFormat
 from graphmem.findings import Finding, Severity, finding
-from graphmem.mapping import to_mapping
 from graphmem.names import kind_key
 from graphmem.options import ImportOptions
 from graphmem.outcome import UNRECOGNISED, ImportReport

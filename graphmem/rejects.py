@@ -10,8 +10,8 @@ from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from graphmem.canonical import to_mapping
 from graphmem.formats import Rejected
-from graphmem.mapping import to_mapping
 from graphmem.outfile import replacing, room_for_temporary
 from graphmem.records import Record
 

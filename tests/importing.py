@@ -100,10 +100,9 @@ def _serious(report: ImportReport) -> list[str]:
 
 
 def _notes(report: ImportReport) -> set[tuple[str, str]]:
-    # The spelling of a kind in a message is that of the moment.
-    return {
-        (found.rule, found.message.casefold()) for found in report.findings if found.severity is Severity.NOTE
-    }
+    # A tie may be decided by a later batch, and the spelling of a kind in a message is that of the moment.
+    notes = [found for found in report.findings if found.severity is Severity.NOTE]
+    return {(found.rule, found.message.casefold()) for found in notes if found.rule != "tied-values"}
 
 
 def compared(one: Outcome, two: Outcome) -> list[str]:

@@ -172,7 +172,7 @@ def test_an_export_into_an_empty_store_is_that_store(
 
 
 def test_a_store_with_every_field_has_every_key_in_its_export(store: Store, tmp_path: Path) -> None:
-    from graphmem.mapping import _ORDER
+    from graphmem.canonical import _ORDER
 
     fill(store, tmp_path)
     text = exported(store, "jsonl", tmp_path).read_text(encoding="utf-8")

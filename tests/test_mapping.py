@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from test_accounting import _json, _likely, _typed
 
+from graphmem.canonical import to_mapping
 from graphmem.findings import Finding, Severity
-from graphmem.mapping import guess_type, to_mapping, to_record
+from graphmem.mapping import guess_type, to_record
 from graphmem.names import exact
 from graphmem.records import (
     EntityRecord,

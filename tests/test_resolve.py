@@ -58,7 +58,8 @@ def _words(name: str) -> str:
         if sign.isupper() and (before.islower() or (before.isupper() and after.islower())):
             spread += " "
         spread += sign
-    return _folded(re.sub(r"[\s_\-/]", " ", spread))
+    # A name of separators alone has no words; it is compared as it is.
+    return _folded(re.sub(r"[\s_\-/]", " ", spread)) or _folded(name)
 
 
 def expected(entities: list[Entity], scope: str, name: str, kind: str | None, only: str | None) -> Any:

@@ -37,7 +37,7 @@ def repository(tmp_path: Path) -> Path:
         "global",
         "repo:/home/ada/shop/.git",
         "repo:C:\\work\\shop",
-        "repo:c:/work/shop",
+        "repo:c:/code/shop",
         "repo:\\\\server\\share\\shop",
         "repo:/with space/and=sign/ ",
         "team:payments",

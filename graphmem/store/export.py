@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from graphmem.mapping import ordered
+from graphmem.canonical import ordered
 from graphmem.records import UNKNOWN_KIND
 from graphmem.store.sets import Scopes
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, RELATION

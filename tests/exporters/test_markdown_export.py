@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmem import formats
+from graphmem.canonical import to_mapping
 from graphmem.findings import Finding
-from graphmem.mapping import to_mapping, to_record
+from graphmem.mapping import to_record
 from graphmem.names import exact
 from graphmem.records import NO_PLACE, EntityRecord, ManifestRecord, MemoryRecord, RelationRecord
 
