@@ -309,6 +309,8 @@ class _Import:
 
     def _count_old(self) -> None:
         report, run = self._report, self._run
+        if len(run.batches) > 1:
+            run.tables.untouch(self._store.writer().came_back(run.tables.first_batch))
         for kind, changed, to_changed, to_unchanged in run.tables.touched():
             counts = report.counts[KINDS[kind]]
             counts.updated += changed

@@ -92,12 +92,12 @@ class _Reading:
 
     def _common(self, kind: int, pk: int) -> dict[str, Any]:
         claims = self._db.execute(
-            "SELECT o.uri, o.format, o.digest, o.read_at, c.line, c.digest, c.taken_at, c.said "
+            "SELECT o.uri, o.format, o.digest, c.line, c.digest, c.taken_at, c.said "
             "FROM contribution AS c JOIN origin AS o ON o.pk = c.origin WHERE c.item = ? AND c.kind = ?",
             (pk, kind),
         ).fetchall()
         if not self._places:
-            claims = [claim[5:] for claim in claims]
+            claims = [claim[4:] for claim in claims]
         ids = self._db.execute("SELECT id FROM id_alias WHERE item = ? AND kind = ?", (pk, kind)).fetchall()
         chunks = self._db.execute(
             "SELECT c.ordinal, c.start, c.stop, v.text_digest, v.vector FROM chunk AS c "
@@ -191,9 +191,7 @@ class _Reading:
     def _origins(self) -> list[Any]:
         if not self._places:
             return []
-        return sorted(
-            self._db.execute("SELECT uri, format, digest, read_at FROM origin").fetchall(), key=repr
-        )
+        return sorted(self._db.execute("SELECT uri, format, digest FROM origin").fetchall(), key=repr)
 
     def _vectors(self) -> list[Any]:
         """The vectors, and what is wrong with the derived index: nothing, or a reason."""

@@ -158,6 +158,12 @@ CASES: dict[str, Universe] = {
     "names folded where both spellings stood": Universe(
         [entity("c"), entity("C")], [entity("c", description="d"), memory("one", "c")], Choices(fold_case=True)
     ),
+    "a spelling that one batch replaces and another puts back": Universe(
+        [entity("C"), relation("C", "C", fact="f")], [relation("C", "C", predicate="USES"), relation("C", "C")]
+    ),
+    "values of a property that only Python takes for equal": Universe(
+        [], [entity("C", properties={"p": value}) for value in (1, True, "1")]
+    ),
     "times that are the clock's own": Universe(
         [], [entity("C", updated_at="2026-03-01T00:00:00.000Z"), entity("C", description="d", updated_at=LATE)]
     ),

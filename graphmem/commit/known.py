@@ -32,19 +32,19 @@ class Known:
         return fresh
 
     def _count(
-        self, record: Record, source: Input, found: list[tuple[int, int, int, int, str | None]]
+        self, record: Record, source: Input, found: list[tuple[int, int, int, int, str, str | None]]
     ) -> None:
         context = self._context
         context.see(record)
-        _, kind, item, batch, said = found[0]
+        _, kind, item, batch, taken_at, said = found[0] if len(found) == 1 else min(found, key=_first)
         if kind == ENTITY:
             # What it declares may have been edited out of the store since, and still counts for the run.
             context.tables.pending += 1
         changed = context.any_archived and self._revive(kind, item, record)
         if all(origin != source.origin for origin, *_ in found):
-            # It says of the item what another origin has said.
+            # It says of the item what another origin has said, and does not make that any newer.
             self._writer.add_contribution(
-                context.origin(source), record.digest, kind, item, record.place[0], self._run.clock, said
+                context.origin(source), record.digest, kind, item, record.place[0], taken_at, said
             )
         if batch in self._run.batches:
             context.touch(kind, item, 1, changed=changed)
@@ -65,3 +65,8 @@ class Known:
         self._run.report.kept_archived += 1
         self._context.note("kept-archived", f"{KINDS[kind]} is archived and stays so", record)
         return False
+
+
+def _first(contribution: tuple[int, int, int, int, str, str | None]) -> tuple[str, int]:
+    """The order of contributions of one digest: when they were taken, then from where."""
+    return contribution[4], contribution[0]

@@ -518,6 +518,10 @@ class RunTables:
             rows,
         )
 
+    def untouch(self, items: Iterable[tuple[int, int]]) -> None:
+        """Counts items (kind, item) as not changed: what the run changed it changed back."""
+        self._db.executemany("UPDATE run_touch SET changed = 0 WHERE kind = ? AND item = ?", items)
+
     def touched(self) -> list[tuple[int, int, int, int]]:
         """Per kind: (kind, items changed, records to changed items, records to unchanged items)."""
         found: list[tuple[int, int, int, int]] = self._db.execute(

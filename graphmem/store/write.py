@@ -125,10 +125,10 @@ class Writer:
 
     # ---- look-ups ---------------------------------------------------------------------------------
 
-    def contributions(self, digest: bytes) -> list[tuple[int, int, int, int, str | None]]:
-        """(origin, kind, item, batch, said) of every record with this digest that was ever taken."""
-        found: list[tuple[int, int, int, int, str | None]] = self._db.execute(
-            "SELECT origin, kind, item, batch, said FROM contribution WHERE digest = ?", (digest,)
+    def contributions(self, digest: bytes) -> list[tuple[int, int, int, int, str, str | None]]:
+        """(origin, kind, item, batch, taken_at, said) of every record with this digest that was ever taken."""
+        found: list[tuple[int, int, int, int, str, str | None]] = self._db.execute(
+            "SELECT origin, kind, item, batch, taken_at, said FROM contribution WHERE digest = ?", (digest,)
         ).fetchall()
         return found
 
@@ -373,6 +373,13 @@ class Writer:
         row = self._db.execute(_SELECT[kind], (pk,)).fetchone()
         if row[-1] == self.batch:
             return
+        self.dirty = True
+        self._db.execute(
+            "INSERT OR IGNORE INTO version (batch, kind, item, before) VALUES (?, ?, ?, ?)",
+            (self.batch, kind, pk, self._version(kind, pk, row)),
+        )
+
+    def _version(self, kind: int, pk: int, row: tuple[Any, ...]) -> str:
         before: Row = {
             column: value.hex() if isinstance(value, bytes) else value
             for column, value in zip(COLUMNS[kind], row, strict=True)
@@ -382,11 +389,20 @@ class Writer:
             before["mentions"] = self.links(pk, MENTION)
         elif kind == RELATION:
             before["stated_by"] = self.stated_by(pk)
-        self.dirty = True
-        self._db.execute(
-            "INSERT OR IGNORE INTO version (batch, kind, item, before) VALUES (?, ?, ?, ?)",
-            (self.batch, kind, pk, canonical_json(before)),
-        )
+        return canonical_json(before)
+
+    def came_back(self, batch: int) -> list[tuple[int, int]]:
+        """(kind, item) of what several batches since that one have changed, and is what it was before them."""
+        found = self._db.execute(
+            "SELECT kind, item, before, min(batch) FROM version WHERE batch >= ? "
+            "GROUP BY kind, item HAVING count(*) > 1",
+            (batch,),
+        ).fetchall()
+        return [
+            (kind, pk)
+            for kind, pk, before, _ in found
+            if self._version(kind, pk, self._db.execute(_SELECT[kind], (pk,)).fetchone()) == before
+        ]
 
     def update(self, kind: int, row: Row, text: tuple[str, ...]) -> None:
         """Replaces an item's row and full-text row; `keep_version` comes first."""
