@@ -179,7 +179,7 @@ def test_an_export_into_an_empty_store_is_that_store(
 
     with in_memory() as other:
         report = take(
-            other, target, "2031-01-01T00:00:00.000Z", format=format, encoder=HashEncoder(),
+            other, target, "2031-01-01T00:00:00.000Z", format=None, encoder=HashEncoder(),
             batch_size=batch_size,
         )  # fmt: skip
 
