@@ -161,6 +161,12 @@ CASES: dict[str, Universe] = {
     "a spelling that one batch replaces and another puts back": Universe(
         [entity("C"), relation("C", "C", fact="f")], [relation("C", "C", predicate="USES"), relation("C", "C")]
     ),
+    "what is archived by one batch, brought back by another, and given an id": Universe(
+        [entity("C")], [entity("C", state="archived"), entity("C", id="i1")]
+    ),
+    "a record that is known, and one that archives its item": Universe(
+        [entity("C")], [entity("C"), entity("C", state="archived")]
+    ),
     "values of a property that only Python takes for equal": Universe(
         [], [entity("C", properties={"p": value}) for value in (1, True, "1")]
     ),

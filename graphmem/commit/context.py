@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 BASE_ORIGIN: Final = ""
 """The uri that stands for "no origin", for items a transport file gives without saying where from."""
 
+FOR_GOOD: Final = 2
+"""A change that no later batch of a run undoes."""
+
 MEMORY_SCOPES: Final = 3
 """The number under which a run's tables keep the sets of scopes that records give to a memory id."""
 
@@ -130,7 +133,7 @@ class BatchContext:
         self.rewritten: list[int] = []
         self.had_memories = writer.has_memories()
         self._counts = [run.report.counts[kind] for kind in KINDS]
-        self._touched: dict[tuple[int, int], tuple[int, bool]] = {}
+        self._touched: dict[tuple[int, int], tuple[int, int]] = {}
         self._seen: list[tuple[int, bytes]] = []
 
     # ---- findings ---------------------------------------------------------------------------------
@@ -166,17 +169,20 @@ class BatchContext:
         counts.created += 1
         counts.merged += records - 1
 
-    def touch(self, kind: int, item: int, records: int, *, changed: bool) -> None:
-        """Counts records that went to an item which stood before the batch."""
+    def touch(self, kind: int, item: int, records: int, *, changed: int) -> None:
+        """Counts records that went to an item which stood before the batch.
+
+        `changed` is `FOR_GOOD` for a change that no later batch can undo, such as a further id.
+        """
         if self.writer.batch_of(kind, item) in self.run.batches:
             self.run.report.counts[KINDS[kind]].merged += records
         else:
             self.touch_old(kind, item, records, changed=changed)
 
-    def touch_old(self, kind: int, item: int, records: int, *, changed: bool) -> None:
+    def touch_old(self, kind: int, item: int, records: int, *, changed: int) -> None:
         """Counts records that went to an item which stood before the run."""
-        before, was = self._touched.get((kind, item), (0, False))
-        self._touched[kind, item] = (before + records, was or changed)
+        before, was = self._touched.get((kind, item), (0, 0))
+        self._touched[kind, item] = (before + records, max(was, changed))
 
     def see(self, record: Record) -> None:
         """Notes that an origin still says this."""

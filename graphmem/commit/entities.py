@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphmem import lexical
-from graphmem.commit.context import BatchContext, Refused
+from graphmem.commit.context import FOR_GOOD, BatchContext, Refused
 from graphmem.commit.merge import Merger, changes, is_bare_stub, said_of_record
 from graphmem.commit.references import Identity, References
 from graphmem.commit.states import settle_state
@@ -78,15 +78,15 @@ class Entities:
             self._context.count_made(ENTITY, len(accepted))
             self._made.append((pk, identity, accepted[0]))
         else:
-            changed = self._alias_ids(pk, identity, row["id"], accepted) or changed
-            if changed:
+            further = self._alias_ids(pk, identity, row["id"], accepted)
+            if changed or further:
                 self._change(pk, row, old or row)
             declared = any(one.stored for one in merged.taken)
             if old is not None and old["stub"] and not declared and old["batch"] in self._run.batches:
                 self._context.count_made(ENTITY, len(accepted))
                 self._made.append((pk, identity, accepted[0]))
             else:
-                self._context.touch(ENTITY, pk, len(accepted), changed=changed)
+                self._context.touch(ENTITY, pk, len(accepted), changed=FOR_GOOD if further else changed)
         self._merger.write(ENTITY, pk, merged)
         if old is None:
             self._alias_ids(pk, identity, row["id"], accepted)

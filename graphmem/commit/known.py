@@ -40,7 +40,8 @@ class Known:
         if kind == ENTITY:
             # What it declares may have been edited out of the store since, and still counts for the run.
             context.tables.pending += 1
-        changed = context.any_archived and self._revive(kind, item, record)
+        looked_at = context.any_archived or context.tables.archives
+        changed = looked_at and self._revive(kind, item, record)
         if all(origin != source.origin for origin, *_ in found):
             # It says of the item what another origin has said, and does not make that any newer.
             self._writer.add_contribution(
@@ -52,19 +53,23 @@ class Known:
             context.touch_old(kind, item, 1, changed=changed)
 
     def _revive(self, kind: int, item: int, record: Record) -> bool:
-        """Brings an archived item back where sync archived it or the caller asks; whether it did."""
+        """Brings an archived item back where sync archived it or the caller asks; whether it did.
+
+        What only this run has archived comes back as well, since not all of its records speak of it so.
+        """
         if record.state == "archived" or self._writer.batch_of(kind, item) in self._run.batches:
             return False
-        state, by, _ = self._writer.state_before(kind, item, self._context.tables.first_batch)
-        if state == "active":
+        context = self._context
+        state, by, _ = self._writer.state_before(kind, item, context.tables.first_batch)
+        if state == "archived" and by != "sync" and not self._run.choices.restore_archived:
+            self._run.report.kept_archived += 1
+            context.note("kept-archived", f"{KINDS[kind]} is archived and stays so", record)
             return False
-        if by == "sync" or self._run.choices.restore_archived:
-            self._writer.set_state(kind, item, "active", None)
-            self._context.support(kind, item, (record,))
-            return True
-        self._run.report.kept_archived += 1
-        self._context.note("kept-archived", f"{KINDS[kind]} is archived and stays so", record)
-        return False
+        context.support(kind, item, (record,))
+        if not self._writer.is_archived(kind, item):
+            return False
+        self._writer.set_state(kind, item, "active", None)
+        return True
 
 
 def _first(contribution: tuple[int, int, int, int, str, str | None]) -> tuple[str, int]:

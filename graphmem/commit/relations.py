@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple
 
 from graphmem import lexical
-from graphmem.commit.context import BatchContext, Refused
+from graphmem.commit.context import FOR_GOOD, BatchContext, Refused
 from graphmem.commit.merge import Merger, said_of_record
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
@@ -203,13 +203,13 @@ class Relations:
         else:
             if self._with_ids and old is not None and old["batch"] in self._run.batches:
                 self._settle_id(key, row, accepted)
-            changed = self._alias_ids(key, pk, row["id"], accepted) or changed
-            if changed and old is not None:
+            further = self._alias_ids(key, pk, row["id"], accepted)
+            if (changed or further) and old is not None:
                 self._writer.keep_version(RELATION, pk)
                 self._writer.update(RELATION, row, text)
                 if said != lexical.relation_text(old["fact"], subject, old["predicate"], object_):
                     self._context.want_vector(RELATION, pk, said, new=False)
-            self._context.touch(RELATION, pk, len(accepted), changed=changed)
+            self._context.touch(RELATION, pk, len(accepted), changed=FOR_GOOD if further else changed)
         for memory in row["stated_by"] if old is None else sorted({*row["stated_by"]} - {*old["stated_by"]}):
             self._writer.add_stated_by(pk, memory)
         self._merger.write(RELATION, pk, merged)

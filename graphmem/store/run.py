@@ -510,8 +510,11 @@ class RunTables:
 
     # ---- keeping count ----------------------------------------------------------------------------
 
-    def touch(self, rows: Iterable[tuple[int, int, int, bool]]) -> None:
-        """Counts records that went to items which the run did not make: (kind, item, records, changed)."""
+    def touch(self, rows: Iterable[tuple[int, int, int, int]]) -> None:
+        """Counts records that went to items which the run did not make: (kind, item, records, changed).
+
+        `changed` is 0, 1, or 2 for a change that stays whatever becomes of the item's row.
+        """
         self._db.executemany(
             "INSERT INTO run_touch VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "records = records + excluded.records, changed = max(changed, excluded.changed)",
@@ -520,12 +523,14 @@ class RunTables:
 
     def untouch(self, items: Iterable[tuple[int, int]]) -> None:
         """Counts items (kind, item) as not changed: what the run changed it changed back."""
-        self._db.executemany("UPDATE run_touch SET changed = 0 WHERE kind = ? AND item = ?", items)
+        self._db.executemany(
+            "UPDATE run_touch SET changed = 0 WHERE kind = ? AND item = ? AND changed = 1", items
+        )
 
     def touched(self) -> list[tuple[int, int, int, int]]:
         """Per kind: (kind, items changed, records to changed items, records to unchanged items)."""
         found: list[tuple[int, int, int, int]] = self._db.execute(
-            "SELECT kind, sum(changed), sum(iif(changed, records, 0)), sum(iif(changed, 0, records)) "
+            "SELECT kind, sum(changed > 0), sum(iif(changed, records, 0)), sum(iif(changed, 0, records)) "
             "FROM run_touch GROUP BY kind"
         ).fetchall()
         return found

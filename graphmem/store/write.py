@@ -202,6 +202,11 @@ class Writer:
         ).fetchone()
         return found
 
+    def is_archived(self, kind: int, pk: int) -> bool:
+        """Whether an item is archived now."""
+        sql = f"SELECT 1 FROM {TABLES[kind]} WHERE pk = ? AND state = 'archived'"  # noqa: S608
+        return self._db.execute(sql, (pk,)).get is not None
+
     def has_memories(self) -> bool:
         """Whether the store holds any memory."""
         return self._db.execute("SELECT 1 FROM memory LIMIT 1").get is not None
