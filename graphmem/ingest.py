@@ -153,6 +153,7 @@ class _Import:
         self._ready.clear()
         while True:
             before = self._state()
+            held = set(self._run.batches)
             try:
                 with self._store.transaction():
                     self._transact(chunks)
@@ -163,6 +164,11 @@ class _Import:
             except _Abandoned:
                 self._abandon(before)
                 break
+            except KeyboardInterrupt:
+                # It may come when the transaction is through: then the batch stands and counts.
+                if not any(self._store.has_batch(number) for number in self._run.batches - held):
+                    self._restore(before)
+                raise
             except BaseException:
                 self._restore(before)
                 raise

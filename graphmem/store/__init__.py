@@ -151,6 +151,10 @@ class Store:
         """Makes the index of mentions anew, inside a transaction; how many names and mentions it has."""
         return rebuild(self.db)
 
+    def has_batch(self, number: int) -> bool:
+        """Whether a batch is stored."""
+        return self.db.execute("SELECT 1 FROM batch WHERE pk = ?", (number,)).get is not None
+
     def has_memories(self) -> bool:
         """Whether the store holds any memory."""
         return self.db.execute("SELECT 1 FROM memory LIMIT 1").get is not None
