@@ -140,6 +140,9 @@ class _Reading:
             row["names"] = sorted(
                 self._db.execute("SELECT key, step, alias FROM name_key WHERE entity = ?", (pk,)).fetchall()
             )
+            row["names_looked_for"] = sorted(
+                self._db.execute("SELECT head, name FROM mention_name WHERE entity = ?", (pk,)).fetchall()
+            )
             row["redirects"] = sorted(
                 self._db.execute(
                     "SELECT s.name, r.name, ifnull(r.kind, ''), r.kind_key FROM redirect AS r "
@@ -170,6 +173,10 @@ class _Reading:
                         "SELECT entity FROM memory_link WHERE memory = ? AND role = ?", (pk, role)
                     )
                 )
+            row["names_in_text"] = sorted(
+                self._entities[entity]
+                for (entity,) in self._db.execute("SELECT entity FROM mention WHERE memory = ?", (pk,))
+            )
             row["tag_rows"] = sorted(self._db.execute("SELECT tag FROM memory_tag WHERE memory = ?", (pk,)))
             made[str(row["id"])] = row
         return made

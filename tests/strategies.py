@@ -117,7 +117,7 @@ def memories(pool: Pool) -> st.SearchStrategy[Record]:
     refs = st.lists(references(pool), max_size=2)
     return _record(
         "memory",
-        content=st.sampled_from(CONTENTS[:2] if len(pool.names) < 3 else CONTENTS),
+        content=st.sampled_from((*CONTENTS[: len(pool.names)], pool.names[0], f"of {pool.names[-1]}, say")),
         about=_maybe(refs),
         mentions=_maybe(refs, 3),
         scopes=st.lists(st.sampled_from(pool.scopes), min_size=1, max_size=2),

@@ -84,7 +84,7 @@ def _stored(store: Store, report: ImportReport) -> None:
 
 def _own(item: dict[str, Any]) -> dict[str, Any]:
     """The columns that a record about the item decides; the kinds of entities are for their own records."""
-    apart = ("contributions", "chunks", "words")
+    apart = ("contributions", "chunks", "words", "names_in_text")
     own = {column: value for column, value in item.items() if column not in apart}
     for column in ("about", "mentions"):
         if column in own:

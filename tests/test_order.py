@@ -61,6 +61,17 @@ CASES: dict[str, Universe] = {
     "a declaration refused by policy, and a reference to what it would have completed": Universe(
         [entity("C")], [entity("C", "service"), relation("C", "C")], Choices(on_conflict="skip")
     ),
+    "a stub that was there, completed under a policy that keeps what stands": Universe(
+        [memory("one", "C")], [entity("C"), entity("C", "service"), entity("C", "service", description="d")],
+        Choices(on_conflict="skip"),
+    ),
+    "a kind refused by policy, and records without one": Universe(
+        [entity("C")], [entity("C", stub=True), entity("C", "service")], Choices(on_conflict="skip")
+    ),
+    "a stub that was there and is older than the policy allows": Universe(
+        [memory("one", "C")], [entity("C", updated_at=EARLY), entity("C", description="d", updated_at=EARLY)],
+        Choices(on_conflict="newer"),
+    ),
     "one record archives, another does not": Universe([], [entity("C", state="archived"), entity("C")]),
     "an item that stood is archived by one record and named by another": Universe(
         [memory("one", id="m")],
@@ -153,6 +164,10 @@ CASES: dict[str, Universe] = {
     ),
     "names folded onto what stood, of another kind": Universe(
         [entity("straße")], [entity("STRASSE", "service"), memory("one", "straße"), entity("straße")],
+        Choices(fold_case=True),
+    ),
+    "a reference of a kind to a name folded onto what stood": Universe(
+        [entity("STRASSE")], [entity("straße"), memory("one", {"name": "straße", "kind": "service"})],
         Choices(fold_case=True),
     ),
     "names folded where both spellings stood": Universe(

@@ -182,8 +182,8 @@ class Entities:
 
     def _settle(self, identity: Identity, row: Row, old: Row | None, accepted: list[EntityRecord]) -> None:
         """Decides the fields that no fold decides: kind, stub, state."""
-        # A kind that only references give is left to them.
-        if old is not None and not old["kind_key"] and self._tables.referred_kind(*identity) is None:
+        # A kind that only others give is left to them.
+        if old is not None and not old["kind_key"] and any(one.kind for one in accepted):
             row["kind_key"] = identity[2]
         if row["kind_key"]:
             given = [row["kind"], *([] if row["kind"] else [one.kind for one in accepted])]

@@ -108,7 +108,9 @@ class Merger:
         policy keeps out. With nothing accepted the outcome is unchanged.
         """
         held = self._held(kind, old)
-        standing = old is not None and old["batch"] not in self._run.batches
+        stood = old is not None and old["batch"] not in self._run.batches
+        # Policies are for what was said before; of what was a stub until this run, nothing was.
+        standing = stood and any(one.taken_at != self._run.clock for one in held)
         accepted: list[Record] = []
         taken = list(held)
         known = {(one.origin, one.digest) for one in held}
@@ -127,7 +129,7 @@ class Merger:
         if not accepted:
             return Merged(dict(base), False, accepted, held)
         if not taken:
-            row = dict(base) if standing else self._bare(base, accepted)
+            row = dict(base) if stood else self._bare(base, accepted)
             return Merged(row, old is None or row != old, accepted, held)
         row, folded = self._folded(kind, base, old, taken)
         for record in accepted:

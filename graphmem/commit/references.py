@@ -153,12 +153,14 @@ class References:
             self._context.note("taken-as-newest", message, record)
         if resolution.step is Step.FULL_TEXT:
             self._context.note("resolved-by-words", f"'{ref.name}' was taken as '{chosen.name}'", record)
-        if chosen.pk is not None:
-            self.learn(chosen.pk, chosen.identity, chosen.id)
-            if ref.kind is not None and self._tables.has_completions:
-                self._complete(chosen.pk, chosen.identity)
-            return chosen.pk
-        return self._stand_for(chosen.identity, chosen.kind)
+        pk = chosen.pk
+        if pk is None:
+            pk = self._stand_for(chosen.identity, chosen.kind)
+        else:
+            self.learn(pk, chosen.identity, chosen.id)
+        if ref.kind is not None and self._tables.has_completions:
+            self._complete(pk, chosen.identity)
+        return pk
 
     def _dangling(self, scope: str, ref: Ref, record: Record) -> int | None:
         policy = self._run.choices.dangling
