@@ -177,6 +177,18 @@ class AmbiguousName(LookupFailed):
     code = "ambiguous-name"
 
 
+class EditRefused(GraphmemError):
+    """What was asked for cannot be done to these items."""
+
+    code = "edit-refused"
+
+
+class UndoRefused(GraphmemError):
+    """A batch cannot be taken back: later ones were built on it, or it is not known what it changed."""
+
+    code = "undo-refused"
+
+
 class Interrupted(GraphmemError):
     """The run was interrupted; whole batches stand."""
 

@@ -4,6 +4,9 @@ Contributions are taken in runs, told apart by `taken_at` (a run reads the clock
 order does not count: for a scalar a stated time beats an unknown one, a later time an earlier one, and a
 tie goes to the greatest value by code point. Between runs a value replaces an older one; a value of
 unknown time counts as said when its run took it. Sets are united, properties are scalars key by key.
+
+What a person takes away is said too, under `without`: `fields` and `properties` by name, members of sets
+by set. It holds for what was said before.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ SETS: Final[tuple[tuple[str, ...], ...]] = (
 class Contribution(NamedTuple):
     """What one record said about an item, and when it was taken.
 
-    `said` holds the stated fields only: scalars, sets, `properties`, and the stated `created_at` and
-    `updated_at`. A memory's source and position are one scalar, `place`: `[uri, position]`.
+    `said` holds the stated fields only: scalars, sets, `properties`, `without`, and the stated `created_at`
+    and `updated_at`. A memory's source and position are one scalar, `place`: `[uri, position]`.
     """
 
     taken_at: str
@@ -59,6 +62,7 @@ class _Scalar:
     value: Any
     asserted: str
     changed: str
+    gone: bool = False
 
 
 def _order(value: Any) -> tuple[str, bool]:
@@ -85,6 +89,9 @@ def _apply(
     held = state.get(key)
     if held is None:
         state[key] = _Scalar(value, time, time)
+    elif held.gone:
+        if time > held.asserted:
+            state[key] = _Scalar(value, time, time)
     elif _order(held.value) == _order(value):
         held.asserted = max(held.asserted, time)
     elif (time, _order(value)) > (held.asserted, _order(held.value)):
@@ -95,6 +102,31 @@ def _apply(
 
 def _stated(run: list[Contribution], key: str) -> list[tuple[str | None, Any]]:
     return [(one.known, one.said[key]) for one in run if one.said.get(key) is not None]
+
+
+def _take_away(
+    run: list[Contribution],
+    taken_at: str,
+    scalars: dict[str, _Scalar],
+    properties: dict[str, _Scalar],
+    members: dict[str, dict[Any, str]],
+) -> list[str]:
+    """Applies what a run takes away; the times at which something went."""
+    times: list[str] = []
+    for one in run:
+        without = one.said.get("without")
+        if not without:
+            continue
+        time = one.known or taken_at
+        for name, state in (("fields", scalars), ("properties", properties)):
+            for key in without.get(name, ()):
+                if key in state and not state[key].gone:
+                    state[key] = _Scalar(None, time, time, gone=True)
+        for name, held in members.items():
+            for member in without.get(name, ()):
+                if held.pop(member, None) is not None:
+                    times.append(time)
+    return times
 
 
 def _created(first_run: list[Contribution]) -> str:
@@ -113,8 +145,10 @@ def fold(kind: int, contributions: Iterable[Contribution]) -> Folded:
     members: dict[str, dict[Any, str]] = {name: {} for name in SETS[kind]}
     ties: list[str] = []
     created_at = ""
+    gone: list[str] = []
     for taken_at, group in groupby(ordered, key=lambda one: one.taken_at):
         run = list(group)
+        gone += _take_away(run, taken_at, scalars, properties, members)
         if not created_at:
             created_at = _created(run)
         _apply(scalars, "", [(one.known, True) for one in run], taken_at, ties)
@@ -140,7 +174,11 @@ def fold(kind: int, contributions: Iterable[Contribution]) -> Folded:
     times += [one.changed for one in properties.values()]
     # Links never touch an item's time.
     times += [t for name, held in members.items() if name not in ("about", "mentions") for t in held.values()]
-    fields: dict[str, Any] = {name: one.value for name, one in scalars.items() if name}
-    fields["properties"] = {key: one.value for key, one in sorted(properties.items())}
+    times += gone
+    times += [one.known or one.taken_at for one in ordered if one.said.get("renamed")]
+    fields: dict[str, Any] = {
+        name: one.value for name, one in scalars.items() if name and not one.gone
+    }
+    fields["properties"] = {key: one.value for key, one in sorted(properties.items()) if not one.gone}
     fields.update({name: sorted(held) for name, held in members.items()})
     return Folded(fields, created_at, max(times), sorted(set(ties)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,8 +15,9 @@ from graphmem.commit import Input, natural_key
 from graphmem.commit.context import MEMORY_SCOPES
 from graphmem.errors import AmbiguousFormat, FormatError, FormatFailed, UnknownFormat
 from graphmem.findings import Finding, Severity, finding
+from graphmem.mapping import to_record
 from graphmem.names import kind_key
-from graphmem.options import ImportOptions
+from graphmem.options import Given, ImportOptions
 from graphmem.outcome import UNRECOGNISED, ImportReport
 from graphmem.prepare import canonical_json, prepare
 from graphmem.reading import Found, discover, open_input
@@ -88,7 +90,32 @@ class Gathering:
                 self._read(found, siblings.get(found.root, frozenset()))
             if self.gave_up:
                 return
+        if self._wanted.given is not None:
+            self._read_given(self._wanted.given)
         self._flush(self._batch)
+
+    def _read_given(self, given: Given) -> None:
+        """Reads records that were handed over as values."""
+        source = Input(given.label, given.uri, format="given")
+        file = _File(len(self.inputs), source)
+        self.inputs.append(source)
+        for number, value in enumerate(given.values, start=1):
+            found: list[Finding] = []
+            place = Place(number, 1)
+            try:
+                json.dumps(value, allow_nan=False)
+                record = to_record(value, place, given.label, found)
+            except (ValueError, TypeError, RecursionError):
+                message = "a value that JSON does not have, or that is nested too deep"
+                found.append(finding("bad-value", message, file=given.label, place=place))
+                record = None
+            for problem in found:
+                self._found(file, problem)
+            if record is not None and not isinstance(record, ManifestRecord):
+                self._record(file, record)
+            if self.gave_up:
+                break
+        self._end(file)
 
     def _is_lost(self) -> bool:
         """Whether it is known already that nothing will be stored."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ from graphmem.prepare import canonical_json
 from graphmem.records import KINDS, Record
 from graphmem.rejects import Rejects
 from graphmem.store import Store
+from graphmem.store.changes import Recorder, drop_changes
 from graphmem.store.vectors import StoredEncoder, check_encoder
 from graphmem.store.write import Writer
 from graphmem.ulid import mint
@@ -176,8 +178,7 @@ class _Import:
 
     def _transact(self, chunks: Callable[[], Any]) -> None:
         store, run = self._store, self._run
-        writer = store.writer()
-        number = writer.batch
+        number = store.writer().batch
         run.batches.add(number)
         if not run.tables.first_batch:
             run.tables.first_batch = number
@@ -188,25 +189,42 @@ class _Import:
         counts = deepcopy(self._report.counts)
         records = 0
         dirty = False
+        items = [0, 0, 0]
         labels: list[str] = []
         for at, chunk in enumerate(chunks()):
-            if at:
-                writer = Writer(store.db, store.scopes, number)
-                run.later = True
+            run.later = run.later or at > 0
             records += len(chunk)
-            labels += [label for label in self._keep_origins(writer, chunk) if label not in labels]
-            try:
-                commit_batch(run, writer, chunk, self._encoder, self._hold, self._ready)
-            except NeedVectors as need:
-                missing |= need.texts
+            with self._recorded(number, at) as recorder:
+                writer = Writer(store.db, store.scopes, number, recorder)
+                labels += [label for label in self._keep_origins(writer, chunk) if label not in labels]
+                try:
+                    commit_batch(run, writer, chunk, self._encoder, self._hold, self._ready)
+                except NeedVectors as need:
+                    missing |= need.texts
             dirty = dirty or writer.dirty
+            items = [one + more for one, more in zip(items, writer.made, strict=True)]
             self._tell("store", records, self._gathering.records)
         if self._has_too_many_errors():
             raise _Abandoned
         if missing:
             raise NeedVectors(missing)
         if dirty:
-            self._write_batch(writer, counts, records, labels)
+            self._write_batch(writer, counts, records, items, labels)
+        elif self._options.history:
+            drop_changes(store.db, number)
+
+    @contextmanager
+    def _recorded(self, batch: int, segment: int) -> Iterator[Recorder | None]:
+        """Keeps what changes meanwhile as a segment of the batch."""
+        if not self._options.history:
+            yield None
+            return
+        recorder = Recorder(self._store.db)
+        try:
+            yield recorder
+            recorder.keep(batch, segment)
+        finally:
+            recorder.close()
 
     def _has_too_many_errors(self) -> bool:
         errors, most = self._report.findings.errors, self._options.max_errors
@@ -243,7 +261,7 @@ class _Import:
         return labels
 
     def _write_batch(
-        self, writer: Writer, before: Mapping[str, Any], records: int, labels: list[str]
+        self, writer: Writer, before: Mapping[str, Any], records: int, items: list[int], labels: list[str]
     ) -> None:
         made = {
             kind: self._report.counts[kind].created - before[kind].created
@@ -254,7 +272,9 @@ class _Import:
         id_ = mint(self._clock, "batch", str(writer.batch), canonical_json(labels))
         writer.add_batch(
             id_=id_, run=mint(self._clock, "run"), at=self._clock, command=self._options.command,
-            importer=",".join(formats) or None, inputs=labels, counts={"records": records, "created": made},
+            importer=",".join(formats) or None, inputs=labels,
+            counts={"records": records, "created": made, "items": items},
+            actor=self._options.actor,
         )  # fmt: skip
         self._report.batches.append(
             {"batch": writer.batch, "id": id_, "records": records, "created": made, "inputs": labels}
@@ -372,6 +392,7 @@ def rehearse(
 ) -> ImportReport:  # fmt: skip
     """What `run` would do to the store at `path`, done on a copy that is thrown away; nothing is encoded."""
     with Store.snapshot(path) as copy:
+        options = replace(options, history=False)
         report = run(copy, options, None, progress=progress, rejects=rejects, report=report)
     report.dry_run = True
     report.committed = False

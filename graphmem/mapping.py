@@ -195,6 +195,33 @@ def _known_ref(value: Any) -> Ref:
     return ref
 
 
+_SAID_SETS: Final = ("aliases", "tags", "about", "mentions", "scopes", "stated_by")
+_SAID_NUMBERS: Final = ("importance", "weight")
+
+
+def _said(value: Any) -> dict[str, Any]:
+    """What a contribution said, as an export writes it: whatever else it holds is rejected."""
+    said = _mapping(value)
+    for key, one in said.items():
+        if key in _SAID_SETS or key == "renamed":
+            fits = isinstance(one, list) and all(isinstance(text, str) for text in one)
+        elif key == "properties":
+            fits = isinstance(one, dict)
+        elif key == "without":
+            fits = isinstance(one, dict) and all(
+                isinstance(gone, list) and all(isinstance(text, str) for text in gone) for gone in one.values()
+            )
+        elif key == "place":
+            fits = isinstance(one, list) and len(one) == 2 and isinstance(one[0], str)
+        elif key in _SAID_NUMBERS:
+            fits = isinstance(one, (int, float)) and not isinstance(one, bool)
+        else:
+            fits = isinstance(one, str)
+        if not fits:
+            raise _Bad("bad-value", f"has no usable '{key}'")
+    return said
+
+
 def _claim(value: Any) -> Claim:
     value = _mapping(value)
     try:
@@ -208,7 +235,7 @@ def _claim(value: Any) -> Claim:
             record_digest=digest,
             line=_position(line),
             taken_at=parse_time(value.get("taken_at"))[0],
-            said=None if said is None else _mapping(said),
+            said=None if said is None else _said(said),
         )
     except ValueError as error:
         raise _Bad("bad-value", "must be a list of origins as an export writes them") from error
@@ -273,6 +300,23 @@ _OF_EXPORTS: Final = frozenset(("archived_by", "stub", "origins", "id_aliases", 
 _SEPARATORS: Final = re.compile(r"[-_. ]+")
 _NEAR: Final = 0.82
 _LONGEST_NEAR: Final = 40
+
+
+def checked_value(type_: str, key: str, value: Any) -> Any:
+    """One value of a record as it is stored; a time as its canonical text.
+
+    Raises `ValueError` with what the value should have been, and `KeyError` for a key that the type has not.
+    """
+    checks, times, _, _ = _TYPES[type_]
+    if key in times:
+        try:
+            return parse_time(value)[0]
+        except ValueError:
+            raise ValueError(f"cannot be understood: {str(value)[:60]!r}") from None
+    try:
+        return checks[key](value)
+    except _Bad as bad:
+        raise ValueError(bad.expected) from None
 
 
 def _source(value: Any, fields: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from graphmem.commit import Choices
 from graphmem.records import GLOBAL_SCOPE
@@ -13,10 +13,20 @@ DEFAULT_BATCH_SIZE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """Records that are handed over as values in place of a file: §4 records as mappings, or short triples."""
+
+    values: Sequence[Any]
+    uri: str
+    label: str = "record"
+    """What findings call them; the number of the value stands for the line."""
+
+
+@dataclass(frozen=True, slots=True)
 class ImportOptions:
     """What the caller asks of an import."""
 
-    paths: Sequence[str]
+    paths: Sequence[str] = ()
     format: str | None = None
     encoding: str | None = None
     scope: str = GLOBAL_SCOPE
@@ -29,3 +39,9 @@ class ImportOptions:
     mentions: bool = True
     command: str = "import"
     clock: str | None = None
+    given: Given | None = None
+    """Records to be read instead of, or after, the paths."""
+    actor: str | None = None
+    """Who asks, as the log says it."""
+    history: bool = True
+    """Whether it is kept what each batch changes, so that it can be taken back."""

@@ -107,7 +107,7 @@ class Merger:
         Rows carry the sets (`aliases`, `tags`, `about` …) as sorted lists. Counts the records that the
         policy keeps out. With nothing accepted the outcome is unchanged.
         """
-        held = self._held(kind, old)
+        held = self.held(kind, old)
         stood = old is not None and old["batch"] not in self._run.batches
         # Policies are for what was said before; of what was a stub until this run, nothing was.
         standing = stood and any(one.taken_at != self._run.clock for one in held)
@@ -131,7 +131,7 @@ class Merger:
         if not taken:
             row = dict(base) if stood else self._bare(base, accepted)
             return Merged(row, old is None or row != old, accepted, held)
-        row, folded = self._folded(kind, base, old, taken)
+        row, folded = self.folded(kind, base, old, taken)
         for record in accepted:
             if record.origins and record.created_at:
                 # An item that is carried over may have been a stub before any of its origins was read.
@@ -155,7 +155,7 @@ class Merger:
         for one in taken:
             if one.stored or not _kept_out(kind, one.said, row):
                 continue
-            alone, _ = self._folded(kind, base, old, [*before, one])
+            alone, _ = self.folded(kind, base, old, [*before, one])
             fields.update(_kept_out(kind, one.said, alone))
         if fields:
             told = ", ".join(f"'{name}'" for name in sorted(fields))
@@ -193,8 +193,8 @@ class Merger:
 
     # ---- what is there, what comes ----------------------------------------------------------------
 
-    def _held(self, kind: int, old: Row | None) -> list[Taken]:
-        """The contributions that a present item has."""
+    def held(self, kind: int, old: Row | None) -> list[Taken]:
+        """The contributions that a present item has; its row carries the sets as lists."""
         if old is None:
             return []
         rows = self._writer.contributions_of(kind, old["pk"])
@@ -275,7 +275,7 @@ class Merger:
             if known <= updated_at and new:
                 raise Refused("older-kept-out", f"{KINDS[kind]} is not newer than the stored one", skip=True)
             return [one._replace(said=one.said | {"updated_at": known}) for one in new]
-        row, _ = self._folded(kind, base, old, [*held, *new]) if new else (old, None)
+        row, _ = self.folded(kind, base, old, [*held, *new]) if new else (old, None)
         fields = changes(row, old) - {"updated_at"}
         fields.update(name for one in new for name in _kept_out(kind, one.said, old))
         if not fields:
@@ -289,7 +289,8 @@ class Merger:
 
     # ---- the fold ---------------------------------------------------------------------------------
 
-    def _folded(self, kind: int, base: Row, old: Row | None, taken: list[Taken]) -> tuple[Row, Folded]:
+    def folded(self, kind: int, base: Row, old: Row | None, taken: list[Taken]) -> tuple[Row, Folded]:
+        """The row that contributions make of an item, started from `base`."""
         folded = fold(kind, [Contribution(one.taken_at, one.said) for one in taken])
         row = dict(base)
         for name in SCALARS[kind]:

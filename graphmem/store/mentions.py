@@ -43,6 +43,16 @@ class Mentions:
         self._db.executemany(_ADD_NAME, filed)
         return [(entity, name) for _, name, entity in filed]
 
+    def names_of(self, entity: int) -> set[str]:
+        """The names under which an entity is looked for."""
+        sql = "SELECT name FROM mention_name WHERE entity = ?"
+        return {name for (name,) in self._db.execute(sql, (entity,))}
+
+    @staticmethod
+    def filed(names: Iterable[str]) -> set[str]:
+        """Those of some names that can be looked for."""
+        return {name for name in names if head(name) is not None}
+
     def drop_names(self, entity: int) -> None:
         """Forgets an entity's names and where they were found."""
         self._db.execute("DELETE FROM mention_name WHERE entity = ?", (entity,))

@@ -17,6 +17,7 @@ class Migration:
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("001_initial.sql"),
     Migration("002_mentions.sql", mentions=True),
+    Migration("003_history.sql"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.names import name_keys, words
@@ -12,6 +13,8 @@ from graphmem.store.sets import Scopes
 
 if TYPE_CHECKING:
     import apsw
+
+    from graphmem.store.changes import Recorder
 
 ENTITY, MEMORY, RELATION = 0, 1, 2
 TABLES: Final = ("entity", "memory", "relation")
@@ -100,27 +103,44 @@ def encoded(kind: int, row: Row) -> tuple[Any, ...]:
 class Writer:
     """Look-ups and gathered rows of one batch; nothing is inserted before `flush`, but for updates."""
 
-    def __init__(self, db: apsw.Connection, scopes: Scopes, batch: int | None = None) -> None:
+    def __init__(
+        self,
+        db: apsw.Connection,
+        scopes: Scopes,
+        batch: int | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
         self._db: Any = db
+        self._new = nullcontext if recorder is None else recorder.paused
+        """The time in which items are inserted that carry the batch's number."""
         self.db = db
         self.scopes = scopes
         seq = "SELECT seq FROM sqlite_sequence WHERE name = 'batch'"
         self.batch: int = batch or 1 + (self._db.execute(seq).get or 0)
+        # The number of an item that is gone is never given again: what a batch changed is known by it.
         self._next = [
-            1 + (self._db.execute(f"SELECT max(pk) FROM {table}").get or 0)  # noqa: S608
+            1 + self._db.execute(
+                f"SELECT max(ifnull((SELECT max(pk) FROM {table}), 0), "  # noqa: S608
+                "ifnull((SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?), 0))",
+                (f"last {table}",),
+            ).get
             for table in TABLES
-        ]
+        ]  # fmt: skip
         self._items: list[list[tuple[Any, ...]]] = [[], [], []]
         self._fts: list[list[tuple[Any, ...]]] = [[], [], []]
         self._keys: list[tuple[Any, ...]] = []
-        self._links: list[tuple[int, int, int]] = []
+        self._first_new = tuple(self._next)
+        # First what belongs to items of this batch, then what belongs to older ones.
+        self._links: tuple[list[tuple[int, int, int]], ...] = ([], [])
+        self._stated: tuple[list[tuple[int, str]], ...] = ([], [])
+        self._contributions: tuple[list[tuple[Any, ...]], ...] = ([], [])
         self._tags: list[tuple[str, int]] = []
-        self._stated: list[tuple[int, str]] = []
-        self._contributions: list[tuple[Any, ...]] = []
         self._given: set[tuple[int, bytes]] = set()
         self._origins: list[int] = []
         self._aliases: list[tuple[int, str, int]] = []
         self._redirects = self._db.execute("SELECT 1 FROM redirect LIMIT 1").get is not None
+        self.made = [0, 0, 0]
+        """How many items of each kind were inserted."""
         self.dirty = False
 
     # ---- look-ups ---------------------------------------------------------------------------------
@@ -264,7 +284,7 @@ class Writer:
 
     def next_pk(self, kind: int) -> int:
         """The row number of the next new item of a kind."""
-        pk = self._next[kind]
+        pk: int = self._next[kind]
         self._next[kind] = pk + 1
         return pk
 
@@ -280,7 +300,7 @@ class Writer:
 
     def add_link(self, memory: int, entity: int, role: int) -> None:
         """A memory's link to an entity."""
-        self._links.append((memory, entity, role))
+        self._links[memory < self._first_new[MEMORY]].append((memory, entity, role))
 
     def add_tag(self, memory: int, tag: str) -> None:
         """A memory's tag."""
@@ -288,14 +308,15 @@ class Writer:
 
     def add_stated_by(self, relation: int, memory_id: str) -> None:
         """A memory that states a relation."""
-        self._stated.append((relation, memory_id))
+        self._stated[relation < self._first_new[RELATION]].append((relation, memory_id))
 
     def add_contribution(
         self, origin: int, digest: bytes, kind: int, item: int, line: int, taken_at: str, said: str | None
     ) -> None:
         """What a record of an origin said about an item."""
         self._given.add((origin, digest))
-        self._contributions.append((origin, digest, kind, item, line, taken_at, said, self.batch))
+        old = item < self._first_new[kind]
+        self._contributions[old].append((origin, digest, kind, item, line, taken_at, said, self.batch))
 
     def add_id_alias(self, kind: int, id_: str, item: int) -> None:
         """Another id under which an item is found."""
@@ -340,32 +361,36 @@ class Writer:
             return 0
         self.dirty = True
         before = self._db.total_changes()
-        self._db.executemany(_INSERT[kind], rows)
+        with self._new():
+            self._db.executemany(_INSERT[kind], rows)
         stored: int = self._db.total_changes() - before
+        self.made[kind] += stored
         self._db.executemany(_FTS[kind][0], self._fts[kind])
         rows.clear()
         self._fts[kind].clear()
         return stored
 
     def _flush_contributions(self) -> None:
-        if self._contributions:
-            self.dirty = True
-            self._db.executemany(_CONTRIBUTE, self._contributions)
-            self._contributions.clear()
+        self._insert(_CONTRIBUTE, self._contributions)
+
+    def _insert(self, sql: str, rows: tuple[list[Any], ...]) -> None:
+        new, more = rows
+        if new:
+            with self._new():
+                self._db.executemany(sql, new)
+        if more:
+            self._db.executemany(sql, more)
+        self.dirty = self.dirty or bool(new or more)
+        new.clear()
+        more.clear()
 
     def flush(self) -> tuple[int, int, int]:
         """Inserts everything gathered; the rows that were stored of each kind since the last flush."""
         db = self._db
         stored = (self.flush_entities(), self._flush_items(MEMORY), self._flush_items(RELATION))
-        for sql, rows in (
-            ("INSERT OR IGNORE INTO memory_link VALUES (?, ?, ?)", self._links),
-            ("INSERT OR IGNORE INTO memory_tag VALUES (?, ?)", self._tags),
-            ("INSERT OR IGNORE INTO stated_by VALUES (?, ?)", self._stated),
-        ):
-            if rows:
-                self.dirty = True
-                db.executemany(sql, rows)
-                rows.clear()
+        self._insert("INSERT OR IGNORE INTO memory_link VALUES (?, ?, ?)", self._links)
+        self._insert("INSERT OR IGNORE INTO stated_by VALUES (?, ?)", self._stated)
+        self._insert("INSERT OR IGNORE INTO memory_tag VALUES (?, ?)", (self._tags, []))
         self._flush_contributions()
         db.executemany(_DROP_ORIGIN, [(origin,) for origin in self._origins])
         self._origins.clear()
@@ -487,9 +512,10 @@ class Writer:
         return int(pk)
 
     def add_batch(self, *, id_: str, run: str, at: str, command: str, importer: str | None,
-                  inputs: Any, counts: Any) -> None:  # fmt: skip
+                  inputs: Any, counts: Any, actor: str | None = None) -> None:  # fmt: skip
         """Writes the batch's own row, last."""
         self._db.execute(
-            "INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.batch, id_, run, at, command, importer, canonical_json(inputs), canonical_json(counts)),
+            "INSERT INTO batch (pk, id, run, at, command, importer, inputs, counts, actor) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.batch, id_, run, at, command, importer, canonical_json(inputs), canonical_json(counts), actor),
         )

@@ -1,0 +1,13 @@
+-- What a batch changed, so that it can be shown and taken back: changesets of SQLite's session extension
+-- over the tables that are the authority, compressed. A large batch has several segments, in order.
+CREATE TABLE change (
+  batch INTEGER NOT NULL REFERENCES batch DEFERRABLE INITIALLY DEFERRED,
+  segment INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (batch, segment, part)
+) STRICT;
+
+-- Who asked for a batch, and the batch that took it back, if one did.
+ALTER TABLE batch ADD COLUMN actor TEXT;
+ALTER TABLE batch ADD COLUMN undone_by INTEGER;
