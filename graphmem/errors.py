@@ -183,6 +183,12 @@ class EditRefused(GraphmemError):
     code = "edit-refused"
 
 
+class SyncRefused(GraphmemError):
+    """A sync would archive more than is allowed: files that are gone by mistake are no reason to forget."""
+
+    code = "sync-refused"
+
+
 class UndoRefused(GraphmemError):
     """A batch cannot be taken back: later ones were built on it, or it is not known what it changed."""
 

@@ -237,6 +237,31 @@ RULES: dict[str, Rule] = {
                 "it was kept as a property; correct the key, or put it into 'properties' to silence this",
             ),
             (
+                "incomplete-record",
+                "a record without a key that its format always has",
+                "it was read as far as it goes; add the key named in the message",
+            ),
+            (
+                "taken-as-text",
+                "a value that should be text and is not",
+                "it was kept as the text that JSON writes for it; quote it to silence this",
+            ),
+            (
+                "empty-observation",
+                "an observation that says nothing",
+                "it was left out, since there is nothing in it to keep",
+            ),
+            (
+                "several-types",
+                "an entity with different types in one file of a format that knows it by its name alone",
+                "the first type stands, the other was kept in 'properties'; give them different names",
+            ),
+            (
+                "value-kept-aside",
+                "a value that does not fit its key",
+                "it was kept in 'properties' as it stands",
+            ),
+            (
                 "manifest-not-first",
                 "a manifest that is not the first record",
                 "it was ignored; keep the manifest as the first line",
@@ -374,7 +399,17 @@ RULES: dict[str, Rule] = {
             (
                 "not-in-source",
                 "something this source said before and no longer says",
-                "import never removes: what a source no longer says stays in the store",
+                "import never removes: 'gmem sync' of the folder does",
+            ),
+            (
+                "changed-while-read",
+                "a file that changed while sync read it",
+                "nothing to do: the next sync takes it",
+            ),
+            (
+                "kept-while-broken",
+                "a file with errors, for whose sake sync removes nothing",
+                "mend what is reported of the file and sync again",
             ),
         ),
         # ---- the store itself --------------------------------------------------------------------

@@ -78,11 +78,15 @@ class Gathering:
 
     def read(self) -> None:
         """Reads every input to its end, or until there are more errors than the caller bears."""
-        discovery = discover(self._wanted.paths)
-        inputs = list(discovery)
-        self._report.ignored_files = discovery.ignored_files
-        self._report.other_files = discovery.other_files
-        siblings = _siblings(inputs)
+        follow = self._wanted.follow
+        if follow is None:
+            discovery = discover(self._wanted.paths)
+            inputs = list(discovery)
+            self._report.ignored_files = discovery.ignored_files
+            self._report.other_files = discovery.other_files
+            siblings = siblings_of(inputs)
+        else:
+            inputs, siblings = list(follow.inputs), dict(follow.siblings)
         for found in inputs:
             if isinstance(found, Finding):
                 self._report.findings.add(found)
@@ -124,7 +128,8 @@ class Gathering:
     # ---- one input --------------------------------------------------------------------------------
 
     def _read(self, found: Found, siblings: frozenset[str]) -> None:
-        uri = STDIN_URI if found.path is None else found.path.resolve().as_uri()
+        before = None if self._wanted.follow is None else looked_at(found)
+        uri = STDIN_URI if found.path is None else found.uri
         source = Input(found.label, uri)
         file = _File(len(self.inputs), source)
         self.inputs.append(source)
@@ -146,7 +151,23 @@ class Gathering:
             source.digest = opened.digest if not self.gave_up else None
             for problem in opened.findings:
                 self._found(file, problem)
+        if before is not None and looked_at(found) != before:
+            self._leave_for_later(file)
         self._end(file)
+
+    def _leave_for_later(self, file: _File) -> None:
+        """Takes nothing from a file that changed while it was read, where that can still be helped."""
+        source = file.source
+        source.broken, source.digest = True, None
+        if not self._split:
+            for lane in self._lanes:
+                for record in lane:
+                    self._report.counts[kind_of(record)].read -= 1
+                self.records -= len(lane)
+                source.records -= len(lane)
+            self._lanes = ([], [])
+        message = "the file changed while it was read; it is taken the next time"
+        self._report.findings.add(finding("changed-while-read", message, file=source.label))
 
     @staticmethod
     def _items(importer: formats.Importer, stream: Any, told: formats.Source) -> Iterator[formats.Item]:
@@ -176,6 +197,7 @@ class Gathering:
         report.findings.add(found)
         if found.severity is not Severity.ERROR:
             return
+        file.source.broken = True
         if found.place.line and found.place != file.last_error:
             file.last_error = found.place
             counts = report.counts[found.record_kind if found.record_kind in KINDS else UNRECOGNISED]
@@ -298,6 +320,8 @@ class Gathering:
         if refs:
             tables.refer(sorted(refs))
         self._claim(tables, batch)
+        if self._wanted.follow is not None:
+            tables.say_now((one.input, one.digest) for one in batch)
         self.spool.push(list(batch), lane)
 
     @staticmethod
@@ -363,7 +387,18 @@ class Gathering:
             )
 
 
-def _siblings(inputs: Sequence[Found | Finding]) -> dict[Path | None, frozenset[str]]:
+def looked_at(found: Found) -> tuple[int, int] | None:
+    """Size and time of the last change (nanoseconds) of an input; `None` where they cannot be told."""
+    if found.path is None:
+        return None
+    try:
+        state = found.path.stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns
+
+
+def siblings_of(inputs: Sequence[Found | Finding]) -> dict[Path | None, frozenset[str]]:
     """The names of all inputs of each folder that was given."""
     names: dict[Path | None, set[str]] = {}
     for found in inputs:

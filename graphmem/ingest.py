@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from graphmem import times
 from graphmem.commit import NeedVectors, RunState, commit_batch
+from graphmem.commit.context import BatchContext
+from graphmem.commit.withdraw import Matching, Withdrawal, apply_renames
 from graphmem.errors import Interrupted
 from graphmem.findings import finding
+from graphmem.formats import Rejected
 from graphmem.gather import Gathering
 from graphmem.options import ImportOptions
 from graphmem.outcome import ImportReport, InputSummary
@@ -29,7 +32,7 @@ from graphmem.rejects import Rejects
 from graphmem.store import Store
 from graphmem.store.changes import Recorder, drop_changes
 from graphmem.store.vectors import StoredEncoder, check_encoder
-from graphmem.store.write import Writer
+from graphmem.store.write import ENTITY, Writer
 from graphmem.ulid import mint
 
 if TYPE_CHECKING:
@@ -73,6 +76,8 @@ class _Import:
         self._gathering = Gathering(options, lambda: self._run.tables, report, progress, rejects.keep)
         self._ready: dict[bytes, bytes] = {}
         self._gave_up = False
+        self._moved = False
+        """Whether origins of renamed files have their new addresses."""
 
     @cached_property
     def _store(self) -> Store:
@@ -92,9 +97,14 @@ class _Import:
         if choices.on_ambiguous == "newest":
             tables.judge(self._clock, overwrite=choices.on_conflict == "overwrite")
         return RunState(
-            self._clock, self._gathering.inputs, choices, tables, self._report, self._rejects.keep,
+            self._clock, self._gathering.inputs, choices, tables, self._report, self._reject,
             mentions=self._options.mentions,
         )  # fmt: skip
+
+    def _reject(self, record: Record | Rejected) -> None:
+        if not isinstance(record, Rejected):
+            self._gathering.inputs[record.input].broken = True
+        self._rejects.keep(record)
 
     def run(self) -> None:
         """Reads everything, then commits batch by batch."""
@@ -126,17 +136,17 @@ class _Import:
     def _go(self) -> None:
         self._gathering.read()
         self._gave_up = self._gathering.gave_up or (self._options.strict and self._report.findings.errors > 0)
-        if not self._gave_up and self._gathering.records:
+        if not self._gave_up and (self._gathering.records or self._options.follow is not None):
             self._prepare()
             self._commit()
 
     def _commit(self) -> None:
         spool = self._gathering.spool
-        if self._options.atomic or self._options.strict:
-            self._unit(lambda: spool.batches())
+        if self._options.atomic or self._options.strict or not len(spool):
+            self._unit(lambda: spool.batches(), last=True)
             return
-        for batch in spool.batches():
-            self._unit(lambda batch=batch: [batch])  # type: ignore[misc]
+        for number, batch in enumerate(spool.batches(), start=1):
+            self._unit(lambda batch=batch: [batch], last=number == len(spool))  # type: ignore[misc]
             if self._gave_up:
                 break
 
@@ -150,7 +160,7 @@ class _Import:
 
     # ---- one transaction --------------------------------------------------------------------------
 
-    def _unit(self, chunks: Callable[[], Any]) -> None:
+    def _unit(self, chunks: Callable[[], Any], *, last: bool) -> None:
         """One batch in one transaction, done again with vectors when some were missing."""
         self._ready.clear()
         while True:
@@ -158,7 +168,7 @@ class _Import:
             held = set(self._run.batches)
             try:
                 with self._store.transaction():
-                    self._transact(chunks)
+                    self._transact(chunks, last=last)
                 break
             except NeedVectors as need:
                 self._restore(before)
@@ -175,8 +185,9 @@ class _Import:
                 self._restore(before)
                 raise
         self._run.later = True
+        self._moved = True
 
-    def _transact(self, chunks: Callable[[], Any]) -> None:
+    def _transact(self, chunks: Callable[[], Any], *, last: bool) -> None:
         store, run = self._store, self._run
         number = store.writer().batch
         run.batches.add(number)
@@ -191,14 +202,21 @@ class _Import:
         dirty = False
         items = [0, 0, 0]
         labels: list[str] = []
-        for at, chunk in enumerate(chunks()):
+        following = self._options.follow is not None
+        for at, (chunk, ends) in enumerate(_with_last(chunks(), empty=following)):
             run.later = run.later or at > 0
             records += len(chunk)
             with self._recorded(number, at) as recorder:
                 writer = Writer(store.db, store.scopes, number, recorder)
+                if not at and not self._moved:
+                    apply_renames(writer, self._renamed.items())
                 labels += [label for label in self._keep_origins(writer, chunk) if label not in labels]
                 try:
-                    commit_batch(run, writer, chunk, self._encoder, self._hold, self._ready)
+                    commit_batch(
+                        run, writer, chunk, self._encoder, self._hold, self._ready,
+                        before=self._matching(chunk) if following else None,
+                        after=self._withdraw if following and last and ends else None,
+                    )  # fmt: skip
                 except NeedVectors as need:
                     missing |= need.texts
             dirty = dirty or writer.dirty
@@ -212,6 +230,50 @@ class _Import:
             self._write_batch(writer, counts, records, items, labels)
         elif self._options.history:
             drop_changes(store.db, number)
+
+    # ---- steps of a sync --------------------------------------------------------------------------
+
+    def _matching(self, chunk: Sequence[Record]) -> Callable[[BatchContext], None]:
+        """Finds what edited files turned memories into, before the records of a chunk are stored."""
+        whole: dict[int, list[Record]] = {}
+        for record in chunk:
+            whole.setdefault(record.input, []).append(record)
+
+        def match(context: BatchContext) -> None:
+            matching = Matching(context)
+            for number, records in sorted(whole.items()):
+                source = self._gathering.inputs[number]
+                if len(records) == source.records:
+                    matching.match(number, source, records, renamed=source.uri in self._renamed)
+
+        return match
+
+    @cached_property
+    def _renamed(self) -> Mapping[str, int]:
+        follow = self._options.follow
+        return {} if follow is None else follow.renamed
+
+    def _withdraw(self, context: BatchContext) -> set[tuple[int, int]]:
+        """Withdraws what files no longer say, after all records were stored."""
+        follow = self._options.follow
+        if follow is None:
+            return set()
+        withdrawal = Withdrawal(context)
+        for number, source in enumerate(self._gathering.inputs):
+            if not source.origin or source.transport:
+                continue
+            if not source.broken:
+                withdrawal.gone(source.origin, number)
+            elif count := len(self._run.tables.said_no_more(source.origin, number)):
+                message = (
+                    f"{count:,} of what it said before {'is' if count == 1 else 'are'} not in it now; kept"
+                )
+                self._report.findings.add(finding("kept-while-broken", message, file=source.label))
+        for origin in follow.removed:
+            withdrawal.gone(origin, None)
+        told = withdrawal.settle(follow.allowed)
+        self._report.archived, self._report.withdrawn = told.archived, told.changed
+        return withdrawal.touched | {(ENTITY, one) for one in self._run.renamed_entities}
 
     @contextmanager
     def _recorded(self, batch: int, segment: int) -> Iterator[Recorder | None]:
@@ -327,7 +389,7 @@ class _Import:
                 self._count_old()
         report.committed = bool(report.batches)
         report.inputs = [
-            InputSummary(one.label, one.uri, one.format, one.digest, one.records, one.transport)
+            InputSummary(one.label, one.uri, one.format, one.digest, one.records, one.transport, one.broken)
             for one in self._gathering.inputs
         ]
         for counts in report.counts.values():  # of batches that were not stored
@@ -345,7 +407,8 @@ class _Import:
         first = run.tables.first_batch
         report.stubs = self._store.count_stubs(first) if first and report.batches else 0
         for one in self._gathering.inputs:
-            gone = run.tables.unseen(one.origin) if one.reread and not self._gave_up else 0
+            told = one.reread and not self._gave_up and self._options.follow is None
+            gone = run.tables.unseen(one.origin) if told else 0
             if gone:
                 report.no_longer_in_source += gone
                 message = (
@@ -356,6 +419,18 @@ class _Import:
     def _tell(self, stage: str, done: int, of: int | None) -> None:
         if self._progress is not None:
             self._progress(stage, done, of)
+
+
+def _with_last(chunks: Any, *, empty: bool) -> Iterator[tuple[list[Record], bool]]:
+    """Chunks with whether each is the last; where there is none, an empty one if that is wanted."""
+    held: list[Record] | None = [] if empty else None
+    first = True
+    for chunk in chunks:
+        if not first and held is not None:
+            yield held, False
+        held, first = chunk, False
+    if held is not None:
+        yield held, True
 
 
 def run(

@@ -86,6 +86,8 @@ class InputSummary:
     digest: str | None
     records: int
     transport: bool
+    broken: bool = False
+    """Whether something in it could not be read or stored."""
 
 
 @dataclass(slots=True)
@@ -103,6 +105,10 @@ class ImportReport:
     without_vectors: str = ""
     kept_archived: int = 0
     no_longer_in_source: int = 0
+    archived: dict[str, int] = field(default_factory=dict)
+    """Of a sync: items by kind that no file says any more."""
+    withdrawn: int = 0
+    """Of a sync: items that stay and lost something that a file no longer says."""
     ignored_files: int = 0
     other_files: int = 0
     inputs: list[InputSummary] = field(default_factory=list)

@@ -36,13 +36,22 @@ class Found:
     """An input to read. `path` is `None` for standard input.
 
     `root` is the folder that was given, `None` where a single file was; `name` is the path relative to
-    it with forward slashes, or the file's name; `label` is how findings call it.
+    it with forward slashes, or the file's name; `label` is how findings call it; `real` is its path without
+    links, "" where it was not looked at.
     """
 
     path: Path | None
     root: Path | None
     name: str
     label: str
+    real: str = ""
+
+    @property
+    def uri(self) -> str:
+        """The address of the file. Raises `ValueError` for standard input, which has none."""
+        if self.path is None:
+            raise ValueError("standard input has no address")
+        return (Path(self.real) if self.real else self.path.resolve()).as_uri()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +218,7 @@ class Discovery(Iterator[Found | Finding]):
                 below.append(folder.child(entry.name))
             elif (real_file := os.path.join(folder.real, entry.name)) not in self._seen:
                 self._seen.add(real_file)
-                yield _found(root, entry.path, folder.below(entry.name))
+                yield _found(root, entry.path, folder.below(entry.name), real_file)
         yield from problems
         folders.extend(reversed(below))
 
@@ -227,7 +236,7 @@ class Discovery(Iterator[Found | Finding]):
         if os.path.isdir(target):
             return _Folder(path, folder.below(name), target, folder.rules)
         self._seen.add(target)
-        return _found(root, path, folder.below(name))
+        return _found(root, path, folder.below(name), target)
 
     def _listed(self, folder: _Folder, problems: list[Finding]) -> tuple[_Folder, list[os.DirEntry[str]]]:
         """The folder with its own ignore files added, and its entries by name.
@@ -357,5 +366,5 @@ def _named(path: str) -> Found:
     return Found(Path(path), None, _printable(os.path.basename(path)), _label(path))
 
 
-def _found(root: Path, path: str, name: str) -> Found:
-    return Found(Path(path), root, _printable(name), _label(path))
+def _found(root: Path, path: str, name: str, real: str) -> Found:
+    return Found(Path(path), root, _printable(name), _label(path), real)

@@ -7,10 +7,11 @@ raise `NeedVectors`, the caller rolls back, encodes, and commits the batch again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from graphmem.commit.context import BASE_ORIGIN, BatchContext, Choices, Input, RunState, natural_key
+from graphmem.commit.derive import refresh
 from graphmem.commit.entities import Entities
 from graphmem.commit.known import Known
 from graphmem.commit.memories import Memories
@@ -44,13 +45,19 @@ def commit_batch(
     encoder: Encoder | None,
     hold: Callable[[], StoredEncoder],
     ready: Mapping[bytes, bytes],
+    *,
+    before: Callable[[BatchContext], None] | None = None,
+    after: Callable[[BatchContext], Iterable[tuple[int, int]]] | None = None,
 ) -> None:
     """Stores a batch's records, with their vectors when there is an encoder.
 
     `hold` gives the store's encoder and sets it at need; `ready` are the vectors encoded so far, by digest
-    of their text. The caller owns the transaction. Raises `NeedVectors`.
+    of their text. `before` and `after` are steps of a sync; the latter gives the items (kind, row number)
+    that it changed. The caller owns the transaction. Raises `NeedVectors`.
     """
     context = BatchContext(run, writer, encoder)
+    if before is not None:
+        before(context)
     references = References(context)
     merger = Merger(context)
     fresh = Known(context).recognise(records)
@@ -60,6 +67,9 @@ def commit_batch(
     Memories(context, references, merger).store([one for one in fresh if type(one) is MemoryRecord])
     Relations(context, references, merger).store([one for one in fresh if type(one) is RelationRecord])
     writer.flush()
-    find_mentions(context)
+    if after is None:
+        find_mentions(context)
+    else:
+        refresh(context, set(after(context)))
     Vectors(context, encoder, hold, ready).store()
     context.close()

@@ -40,6 +40,8 @@ class Input:
     transport: bool = False
     origin: int = 0
     records: int = 0
+    broken: bool = False
+    """Whether something in it could not be read or stored, so that nothing is withdrawn for its sake."""
     reread: bool = False
     """Whether the store has another version of this input, so that what it no longer says is counted."""
 
@@ -81,6 +83,12 @@ class RunState:
     """Whether the index of mentions is kept in step."""
     heads: set[int] | None = None
     """Hashes of the heads of all names, once a batch had many texts."""
+    targets: dict[bytes, int] = field(default_factory=dict)
+    """Of records by digest: the memories that they take the place of, where a sync has found them."""
+    replaced: set[tuple[int, int]] = field(default_factory=set)
+    """Items (kind, row number) of which nothing counts that was said before."""
+    renamed_entities: set[int] = field(default_factory=set)
+    """Entities that a sync gave another name before their records are stored."""
     near_noted: set[tuple[str, str]] = field(default_factory=set)
 
     def prepare(self) -> None:

@@ -110,12 +110,13 @@ class Edits:
         if not changed - {"updated_at", "stub"} and "renamed" not in said:
             return False
         self._keep(kind, pk)
-        self._write(kind, row)
+        self.write(kind, row)
         merger.write(kind, pk, Merged(row, True, [], [*held, new]))
         self.context.writer.flush()
         return True
 
-    def _write(self, kind: int, row: Row) -> None:
+    def write(self, kind: int, row: Row) -> None:
+        """Replaces an item's row with its links; indexes follow for what is in `touched`."""
         if kind == MEMORY:
             row["scope_set"] = self.context.writer.scopes.set_pk(tuple(row["scopes"]))
             row["key"] = memory_key(row["content"], row["about"], row["scopes"])
@@ -285,7 +286,7 @@ class Edits:
         for links in ("about", "mentions"):
             row[links] = sorted({there if id_ == gone else id_ for id_ in row[links]})
         self._keep(MEMORY, pk)
-        self._write(MEMORY, row)
+        self.write(MEMORY, row)
         twin = self.editor.memories_of_key(row["key"], pk)
         if twin is not None and self.row(MEMORY, twin)["state"] == row["state"]:
             self._unite(MEMORY, pk, twin)
@@ -301,7 +302,7 @@ class Edits:
         merger = Merger(self.context)
         row, _ = merger.folded(kind, there, there, merger.held(kind, there))
         row["created_at"] = min(gone["created_at"], there["created_at"])
-        self._write(kind, row)
+        self.write(kind, row)
         if kind == MEMORY:
             self.touched.update((RELATION, one) for one in self.editor.restate(gone["id"], there["id"]))
         self.editor.move_ids(kind, old, new)

@@ -108,6 +108,8 @@ class Memories:
 
     def _target(self, linked: _Linked) -> Target:
         record = linked.record
+        if self._run.targets and record.digest in self._run.targets:
+            return self._run.targets[record.digest]
         if record.id is not None:
             return self._by_id(record.id, record)
         if self._run.had_memories:

@@ -199,7 +199,7 @@ class Merger:
             return []
         rows = self._writer.contributions_of(kind, old["pk"])
         if not rows:
-            if old.get("stub"):
+            if old.get("stub") or old["archived_by"] == "sync" or (kind, old["pk"]) in self._run.replaced:
                 return []
             said = said_of_fields(kind, old, "")
             return [Taken(0, b"", 0, old["created_at"], said, True, True)]

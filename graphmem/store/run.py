@@ -47,10 +47,11 @@ CREATE TEMP TABLE run_touch (
 ) WITHOUT ROWID;
 CREATE TEMP TABLE run_active (kind INTEGER, item INTEGER, PRIMARY KEY (kind, item)) WITHOUT ROWID;
 CREATE TEMP TABLE run_seen (origin INTEGER, digest BLOB, PRIMARY KEY (origin, digest)) WITHOUT ROWID;
+CREATE TEMP TABLE run_now (digest BLOB, input INTEGER, PRIMARY KEY (digest, input)) WITHOUT ROWID;
 """
 _TABLES: Final = (
     "run_decl", "run_key", "run_weak", "run_complete", "run_id", "run_was", "run_touch", "run_active",
-    "run_seen",
+    "run_seen", "run_now",
 )  # fmt: skip
 
 _DECLARE: Final = """
@@ -543,6 +544,24 @@ class RunTables:
         """Whether a record of the run spoke of an item as one that is not archived."""
         found = self._db.execute("SELECT 1 FROM run_active WHERE kind = ? AND item = ?", (kind, item)).get
         return found is not None
+
+    def say_now(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Notes what inputs say now: (input, digest)."""
+        self._db.executemany("INSERT OR IGNORE INTO run_now (input, digest) VALUES (?, ?)", rows)
+
+    def said_no_more(self, origin: int, source: int | None) -> list[tuple[bytes, int, int, int]]:
+        """(digest, kind, item, line) of what an origin said and its input says no more; all without one."""
+        found: list[tuple[bytes, int, int, int]] = self._db.execute(
+            "SELECT digest, kind, item, line FROM contribution AS c WHERE origin = ?1 AND (?2 IS NULL OR "
+            "NOT EXISTS (SELECT 1 FROM run_now AS n WHERE n.digest = c.digest AND n.input = ?2)) "
+            "ORDER BY line, digest",
+            (origin, source),
+        ).fetchall()
+        return found
+
+    def is_said(self, digest: bytes) -> bool:
+        """Whether any input of the run says this."""
+        return self._db.execute("SELECT 1 FROM run_now WHERE digest = ? LIMIT 1", (digest,)).get is not None
 
     def see(self, rows: Iterable[tuple[int, bytes]]) -> None:
         """Notes records seen in origins: (origin, digest)."""

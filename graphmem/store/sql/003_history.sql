@@ -11,3 +11,13 @@ CREATE TABLE change (
 -- Who asked for a batch, and the batch that took it back, if one did.
 ALTER TABLE batch ADD COLUMN actor TEXT;
 ALTER TABLE batch ADD COLUMN undone_by INTEGER;
+
+-- What files looked like when sync last read them without a problem, so that an unchanged one is not read:
+-- a cache, which is believed only while the origin has the same digest. `holds`: something was taken from it.
+CREATE TABLE seen_file (
+  path TEXT PRIMARY KEY,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  holds INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,204 @@
+"""What files no longer say: edited memories keep their identity, and support that is gone is withdrawn.
+
+An item is a function of its contributions. When some of them go, its fields are made of those that are
+left; without any it is archived, and support that comes back wakes it. An entity that something else still
+refers to stays, as the stub that such a reference would have made.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from graphmem.commit.context import BatchContext, Input
+from graphmem.commit.edits import Edits
+from graphmem.commit.merge import Merger, changes
+from graphmem.errors import SyncRefused
+from graphmem.names import kind_key
+from graphmem.records import KINDS, EntityRecord, MemoryRecord, Record
+from graphmem.store.follow import Following
+from graphmem.store.write import ENTITY, MEMORY, Row, Writer
+
+Item = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Withdrawn:
+    """What came of it: items archived by kind, items that lost something, entities that became stubs."""
+
+    archived: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    changed: int = 0
+    stubs: int = 0
+
+
+class Matching:
+    """Finds, for the records of a file that was edited, the memories whose text they are now."""
+
+    def __init__(self, context: BatchContext) -> None:
+        self._context = context
+        self._following = Following(context.writer.db)
+
+    def match(self, number: int, source: Input, records: Sequence[Record], *, renamed: bool) -> None:
+        """Prepares the run for the records of one whole file, before they are stored."""
+        if not source.origin or source.broken:
+            return
+        gone = self._context.tables.said_no_more(source.origin, number)
+        if not gone:
+            return
+        self._memories(source, gone, [one for one in records if type(one) is MemoryRecord])
+        if renamed:
+            self._note(source, gone, [one for one in records if type(one) is EntityRecord])
+
+    def _is_sole(self, source: Input, kind: int, item: int, digest: bytes) -> bool:
+        """Whether only this file speaks of an item, and nobody in the run says the same elsewhere."""
+        return (
+            self._following.supporters(kind, item) == {source.origin}
+            and len(self._context.writer.contributions_of(kind, item)) == 1
+            and not self._context.tables.is_said(digest)
+        )
+
+    def _memories(
+        self, source: Input, gone: Sequence[tuple[bytes, int, int, int]], records: list[MemoryRecord]
+    ) -> None:
+        """Equal text finds its memory by itself; what is left over is paired in order, by heading."""
+        writer = self._context.writer
+        rows = {item: writer.row(MEMORY, item) for _, kind, item, _ in gone if kind == MEMORY}
+        held = {row["content"] for row in rows.values()}
+        said = {one.content for one in records}
+        waiting: dict[str | None, list[MemoryRecord]] = defaultdict(list)
+        for one in sorted(records, key=lambda one: one.place):
+            known = writer.is_taken(source.origin, one.digest)
+            if not known and one.content not in held and one.id is None:
+                waiting[one.title].append(one)
+        for digest, kind, item, _ in gone:
+            if kind != MEMORY or rows[item]["content"] in said or rows[item]["state"] != "active":
+                continue
+            fresh = waiting.get(rows[item]["title"])
+            if fresh and self._is_sole(source, kind, item, digest):
+                record = fresh.pop(0)
+                self._context.run.targets[record.digest] = item
+                self._context.run.replaced.add((MEMORY, item))
+                writer.keep_version(MEMORY, item)
+                self._following.withdraw(source.origin, [digest])
+
+    def _note(
+        self, source: Input, gone: Sequence[tuple[bytes, int, int, int]], records: list[EntityRecord]
+    ) -> None:
+        """A note that is named by its file keeps its entity when the file gets another name."""
+        writer = self._context.writer
+        old = [(digest, item) for digest, kind, item, _ in gone if kind == ENTITY]
+        new = [one for one in records if not writer.is_taken(source.origin, one.digest)]
+        if len(old) != 1 or len(new) != 1 or not self._is_sole(source, ENTITY, old[0][1], old[0][0]):
+            return
+        digest, item = old[0]
+        row = writer.row(ENTITY, item)
+        name, key = new[0].name, kind_key(new[0].kind)
+        scope = writer.scopes.find(new[0].scope or "")
+        if scope is None or scope != row["scope"] or key != row["kind_key"]:
+            return
+        edits = Edits(self._context)
+        if edits.editor.same_entity(scope, name, key) is not None or self._context.tables.final(
+            new[0].scope or "", name, key
+        ) != (name, key, False):
+            return
+        writer.keep_version(ENTITY, item)
+        edits.editor.put(ENTITY, row | {"name": name})
+        self._context.run.replaced.add((ENTITY, item))
+        self._following.withdraw(source.origin, [digest])
+        self._context.run.renamed_entities.add(item)
+        writer.dirty = True
+
+
+class Withdrawal:
+    """Withdraws what files no longer say, at the end of a run."""
+
+    def __init__(self, context: BatchContext) -> None:
+        self._context = context
+        self._edits = Edits(context)
+        self._following = Following(context.writer.db)
+        self._items: set[Item] = set()
+        self._origins: set[int] = set()
+
+    @property
+    def touched(self) -> set[Item]:
+        """The items whose indexes must follow."""
+        return self._edits.touched
+
+    def gone(self, origin: int, source: int | None) -> None:
+        """Withdraws what an origin said and its input says no more; everything where the file is gone."""
+        found = self._context.tables.said_no_more(origin, source)
+        for _, kind, item, _ in found:
+            if (kind, item) not in self._items:
+                self._items.add((kind, item))
+                self._keep(kind, item)
+        self._following.withdraw(origin, [digest for digest, *_ in found])
+        self._origins.add(origin)
+
+    def _keep(self, kind: int, item: int) -> None:
+        self._context.writer.keep_version(kind, item)
+        self._context.writer.dirty = True
+
+    def settle(self, allowed: int) -> Withdrawn:
+        """Makes every item what is left of it. Raises `SyncRefused` when more would be archived than allowed."""
+        told = Withdrawn()
+        ends: set[int] = set()
+        for kind, item in sorted(self._items, reverse=True):  # entities last: what refers to them is known
+            if kind == ENTITY:
+                continue
+            self._settle(kind, item, told)
+            ends.update(self._following.ends(kind, item))
+        entities = {item for kind, item in self._items if kind == ENTITY}
+        for item in sorted(entities):
+            self._settle(ENTITY, item, told)
+        for item in sorted(ends - entities):
+            self._leave(item, told)
+        self._following.drop_origins(sorted(self._origins))
+        archived = sum(told.archived.values())
+        if archived > allowed:
+            raise SyncRefused(
+                f"{archived:,} things would be archived, more than {allowed:,}",
+                f"if the files are really gone, allow it with --max-delete {archived}",
+            )
+        return told
+
+    def _settle(self, kind: int, item: int, told: Withdrawn) -> None:
+        merger = Merger(self._context)
+        old = self._edits.row(kind, item)
+        left = [one for one in merger.held(kind, old) if one.digest]
+        if left:
+            row, _ = merger.folded(kind, old, old, left)
+            if kind == ENTITY:
+                row["kind"], row["kind_key"] = old["kind"], old["kind_key"]
+            self._put(kind, row, old, told)
+        elif old["state"] == "active":
+            if kind == ENTITY and self._following.is_referred_to(item):
+                bare: Row = {"description": None, "aliases": [], "properties": {}, "stub": 1}
+                self._put(ENTITY, old | bare, old, told)
+                told.stubs += 1
+            else:
+                self._archive(kind, item, told)
+
+    def _put(self, kind: int, row: Row, old: Row, told: Withdrawn) -> None:
+        if changes(row, old):
+            self._edits.write(kind, row)
+            self._edits.touched.add((kind, row["pk"]))
+            told.changed += 1
+
+    def _archive(self, kind: int, item: int, told: Withdrawn) -> None:
+        self._context.writer.set_state(kind, item, "archived", "sync")
+        told.archived[KINDS[kind]] += 1
+
+    def _leave(self, entity: int, told: Withdrawn) -> None:
+        """Archives a stub that nothing refers to any more."""
+        row = self._context.writer.row(ENTITY, entity)
+        if row["stub"] and row["state"] == "active" and not self._following.is_referred_to(entity):
+            self._archive(ENTITY, entity, told)
+
+
+def apply_renames(writer: Writer, renamed: Iterable[tuple[str, int]]) -> None:
+    """Gives origins the new addresses of their files."""
+    following = Following(writer.db)
+    for uri, origin in renamed:
+        following.move_origin(origin, uri)
+        writer.dirty = True
