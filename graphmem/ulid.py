@@ -7,6 +7,7 @@ the outcome of an import does not depend on the order of its records.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -41,3 +42,11 @@ def from_seed(time: str, key: bytes) -> str:
 def mint(time: str, *key: str) -> str:
     """The ULID of a natural key at a canonical time."""
     return from_seed(time, seed(*key))
+
+
+def memory_key(content: str, about: Iterable[str], scopes: Iterable[str]) -> bytes:
+    """The natural key of a memory without an id: content, ids of the entities it is about, scopes.
+
+    Entity ids outlive renaming and the completion of a kind, and so does the key.
+    """
+    return seed("memory", content, *sorted(about), "", *sorted(scopes))

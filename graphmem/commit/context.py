@@ -87,8 +87,6 @@ class RunState:
     """Of records by digest: the memories that they take the place of, where a sync has found them."""
     replaced: set[tuple[int, int]] = field(default_factory=set)
     """Items (kind, row number) of which nothing counts that was said before."""
-    renamed_entities: set[int] = field(default_factory=set)
-    """Entities that a sync gave another name before their records are stored."""
     near_noted: set[tuple[str, str]] = field(default_factory=set)
 
     def prepare(self) -> None:

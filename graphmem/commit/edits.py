@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from graphmem.commit.context import BatchContext, Input
 from graphmem.commit.known import Known
-from graphmem.commit.memories import Memories, memory_key
+from graphmem.commit.memories import Memories
 from graphmem.commit.merge import Merged, Merger, Said, Taken, changes, said_of_fields
 from graphmem.commit.references import References
 from graphmem.errors import EditRefused
@@ -24,6 +24,7 @@ from graphmem.prepare import canonical_json, prepare
 from graphmem.records import GLOBAL_SCOPE, UNKNOWN_KIND, MemoryRecord, Place
 from graphmem.store.edit import Editor
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, RELATION, Row
+from graphmem.ulid import memory_key
 
 EDIT_URI: Final = "edit:"
 """The origin of what people change in the store itself."""
@@ -82,15 +83,19 @@ class Edits:
         found = (self.context.writer.by_id(ENTITY, id_) for id_ in ids)
         return sorted({pk for pk in found if pk is not None})
 
-    def _keep(self, kind: int, pk: int) -> None:
+    def keep(self, kind: int, pk: int) -> None:
+        """Keeps an item as it is before it is changed, and notes that its indexes must follow."""
         self.context.writer.keep_version(kind, pk)
         self.context.writer.dirty = True
         self.touched.add((kind, pk))
 
     # ---- one item ---------------------------------------------------------------------------------
 
-    def change(self, kind: int, pk: int, said: Said) -> bool:
-        """Says something about an item by hand, with what goes under `without`; whether that changed it."""
+    def change(self, kind: int, pk: int, said: Said, *, always: bool = False) -> bool:
+        """Says something about an item by hand, with what goes under `without`; whether that changed it.
+
+        What changes nothing is not kept, unless it is `always` to be.
+        """
         merger = Merger(self.context)
         old = self.row(kind, pk)
         held = merger.held(kind, old)
@@ -107,13 +112,27 @@ class Edits:
             row["kind_key"] = kind_key(row["kind"])
             row["stub"] = 0
         changed = changes(row, old)
-        if not changed - {"updated_at", "stub"} and "renamed" not in said:
+        if not always and not changed - {"updated_at", "stub"} and "renamed" not in said:
             return False
-        self._keep(kind, pk)
+        if kind == MEMORY:
+            self._check_links(row)
+        self.keep(kind, pk)
         self.write(kind, row)
         merger.write(kind, pk, Merged(row, True, [], [*held, new]))
         self.context.writer.flush()
         return True
+
+    def _check_links(self, row: Row) -> None:
+        """Raises `EditRefused` when a memory would be linked to an entity that none of its scopes sees."""
+        writer = self.context.writer
+        seen = {*row["scopes"], GLOBAL_SCOPE}
+        for pk in self._pks([*row["about"], *row["mentions"]]):
+            scope, name, _ = writer.identity(pk)
+            if scope not in seen:
+                raise EditRefused(
+                    f"'{name}' is of the scope '{scope}', which the memory is not in",
+                    "give the memory that scope too, or take the entity away from it",
+                )
 
     def write(self, kind: int, row: Row) -> None:
         """Replaces an item's row with its links; indexes follow for what is in `touched`."""
@@ -169,7 +188,7 @@ class Edits:
         row = self.context.writer.row(kind, pk)
         if row["state"] == state:
             return False
-        self._keep(kind, pk)
+        self.keep(kind, pk)
         self.context.writer.set_state(kind, pk, state, "person" if state == "archived" else None)
         return True
 
@@ -190,7 +209,7 @@ class Edits:
                 f"there is another entity '{name}' of kind '{kind or UNKNOWN_KIND}'",
                 f"'gmem merge' unites the two; its id is {self.context.writer.entity_id(other or 0)}",
             )
-        self._keep(ENTITY, pk)
+        self.keep(ENTITY, pk)
         gone = self.editor.drop_redirect(old["scope"], name, key)
         if gone is not None:
             self.touched.add((ENTITY, gone))
@@ -211,34 +230,40 @@ class Edits:
         moved = row | {"predicate": predicate, "predicate_key": predicate_key(predicate)}
         twin = self.editor.twin(moved)
         if twin is not None:
-            self._unite(RELATION, pk, twin)
+            self.unite(RELATION, pk, twin)
             return twin, True
         self.change(RELATION, pk, {"predicate": predicate})
         return pk, False
 
     # ---- merging ----------------------------------------------------------------------------------
 
-    def merge(self, old: int, new: int) -> MergeCounts:
+    def merge(self, old: int, new: int, *, scopes: bool = True) -> MergeCounts:
         """Unites an entity with another, which stays; the name and ids of the old one lead there.
 
         What both say is kept: descriptions one after the other, values of properties that differ under
-        `merged` by the name of the old one. Raises `EditRefused` for entities that cannot be united.
+        `merged` by the name of the old one. Raises `EditRefused` for entities that cannot be united, by
+        their scopes only where these are to be looked at.
         """
         one, other = self.row(ENTITY, old), self.row(ENTITY, new)
-        self._check_merge(one, other)
+        if scopes:
+            self._check_merge(one, other)
         counts = MergeCounts()
-        self._keep(ENTITY, new)
-        self.change(ENTITY, new, _united(one, other))
+        self.keep(ENTITY, new)
         self._hand_over(ENTITY, old, new)
+        self.change(ENTITY, new, _united(one, other), always=True)
+        self.absorb(old, new, counts)
+        self.editor.redirect(one["scope"], one["name"], one["kind"], one["kind_key"], new)
+        return counts
+
+    def absorb(self, old: int, new: int, counts: MergeCounts) -> None:
+        """Moves what refers to an entity, and its former names and ids, to another; the first one goes."""
         for pk in self.editor.relations_of(old):
             self._redirect_relation(pk, old, new, counts)
         for pk in self.editor.memories_linked(old):
             self._redirect_memory(pk, old, new, counts)
         self.editor.move_names(old, new)
         self.editor.remove(ENTITY, old)
-        self.editor.redirect(one["scope"], one["name"], one["kind"], one["kind_key"], new)
         self.touched.add((ENTITY, old))
-        return counts
 
     def _check_merge(self, one: Row, other: Row) -> None:
         if one["pk"] == other["pk"]:
@@ -266,38 +291,48 @@ class Edits:
         row = self.row(RELATION, pk)
         ends = (row["subject"], row["object"])
         moved = row | {end: new if row[end] == old else row[end] for end in ("subject", "object")}
-        if moved["subject"] == moved["object"] and ends[0] != ends[1]:
-            self.touched.add((RELATION, pk))
-            self.editor.remove(RELATION, pk)
-            counts.loops_dropped += 1
-            return
+        loop = moved["subject"] == moved["object"] and ends[0] != ends[1]
+        if loop:
+            # It is archived and not removed, so that the record that said it is known again.
+            moved |= {"state": "archived", "archived_by": "person"}
         twin = self.editor.twin(moved)
         if twin is not None:
-            self._unite(RELATION, pk, twin)
+            self.unite(RELATION, pk, twin, revive=not loop)
+        else:
+            self.keep(RELATION, pk)
+            self.editor.put(RELATION, moved)
+        if loop:
+            counts.loops_dropped += 1
+        elif twin is not None:
             counts.relations_united += 1
-            return
-        self._keep(RELATION, pk)
-        self.editor.put(RELATION, moved)
-        counts.relations += 1
+        else:
+            counts.relations += 1
 
     def _redirect_memory(self, pk: int, old: int, new: int, counts: MergeCounts) -> None:
         row = self.row(MEMORY, pk)
         gone, there = self.context.writer.entity_id(old), self.context.writer.entity_id(new)
         for links in ("about", "mentions"):
             row[links] = sorted({there if id_ == gone else id_ for id_ in row[links]})
-        self._keep(MEMORY, pk)
+        self.keep(MEMORY, pk)
         self.write(MEMORY, row)
         twin = self.editor.memories_of_key(row["key"], pk)
         if twin is not None and self.row(MEMORY, twin)["state"] == row["state"]:
-            self._unite(MEMORY, pk, twin)
+            self.unite(MEMORY, pk, twin)
             counts.memories_united += 1
         else:
             counts.memories += 1
 
-    def _unite(self, kind: int, old: int, new: int) -> None:
-        """Makes two relations or memories of one natural key one item: the second, with what both say."""
-        self._keep(kind, new)
+    def unite(self, kind: int, old: int, new: int, *, revive: bool = True) -> None:
+        """Makes two relations or memories of one natural key one item: the second, with what both say.
+
+        It is active when one of them is, unless only the second may decide that.
+        """
+        self.keep(kind, new)
         gone, there = self.row(kind, old), self.row(kind, new)
+        if revive and gone["state"] == "active":
+            there |= {"state": "active", "archived_by": None}
+        if kind == RELATION:
+            self._say_predicate(old, there)
         self._hand_over(kind, old, new)
         merger = Merger(self.context)
         row, _ = merger.folded(kind, there, there, merger.held(kind, there))
@@ -308,6 +343,14 @@ class Edits:
         self.editor.move_ids(kind, old, new)
         self.editor.remove(kind, old)
         self.touched.add((kind, old))
+
+    def _say_predicate(self, old: int, there: Row) -> None:
+        """Lets what was said of a relation speak of the predicate of the one that it is united with."""
+        for one in Merger(self.context).held(RELATION, self.row(RELATION, old)):
+            said = one.said.get("predicate")
+            if one.digest and said is not None and predicate_key(said) != there["predicate_key"]:
+                said = one.said | {"predicate": there["predicate"]}
+                self.editor.rewrite_said(RELATION, old, one.digest, canonical_json(said))
 
 
 def _united(one: Row, other: Row) -> Said:

@@ -15,7 +15,7 @@ from graphmem.commit.states import settle_state
 from graphmem.prepare import canonical_json
 from graphmem.records import MemoryRecord, Ref
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, Row, encoded, json_or_none
-from graphmem.ulid import from_seed, seed
+from graphmem.ulid import from_seed, memory_key
 
 Target = int | str
 """Where a record goes: a stored memory's row number, or the id of a new memory."""
@@ -28,14 +28,6 @@ class _Linked(NamedTuple):
     about: list[int]
     mentions: list[int]
     key: bytes
-
-
-def memory_key(content: str, about: Iterable[str], scopes: Iterable[str]) -> bytes:
-    """The natural key of a memory without an id: content, ids of the entities it is about, scopes.
-
-    Entity ids outlive renaming and the completion of a kind, and so does the key.
-    """
-    return seed("memory", content, *sorted(about), "", *sorted(scopes))
 
 
 class Memories:

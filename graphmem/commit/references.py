@@ -44,8 +44,12 @@ class References:
             found = self._writer.entity(scope, identity[1], identity[2])
         if found is None and self._tables.has_completions:
             found = self._tables.completed(*identity)
-        if found is not None:
-            self.learn(found, identity)
+            if found is not None:
+                self.learn(found, identity)
+        elif found is not None:
+            self._pks[identity] = found
+            if not self._writer.has_redirects:  # else the identity may be a former one
+                self._identities[found] = identity
         return found
 
     def learn(self, pk: int, identity: Identity, id_: str | None = None) -> None:
@@ -170,11 +174,36 @@ class References:
             return None
         key = "" if ref.kind is None else kind_key(ref.kind)
         identity = (scope, ref.name, key)
-        found = self.find(identity)
+        found = self._left_over(identity) if self._context.any_archived else self.find(identity)
         if found is None:
             self._context.note("stub-created", f"nothing is called '{ref.name}'; a stub was made", record)
             found = self._make_stub(identity, ref.kind if key else None)
         return found
+
+    def _left_over(self, identity: Identity) -> int | None:
+        """The entity of an identity, or one of that name which sync has archived: it stands as a stub again."""
+        found = self.find(identity)
+        scope = self._writer.scopes.find(identity[0])
+        if scope is None:
+            return found
+        pk = self._writer.archived_by_sync(scope, identity[1], found)
+        if pk is None:
+            return found
+        kind = None if not identity[2] else identity[2]
+        row = self._writer.row(ENTITY, pk)
+        row |= {
+            "kind": row["kind"] if row["kind_key"] == identity[2] else kind, "kind_key": identity[2],
+            "description": None, "aliases": [], "properties": {}, "stub": 1, "state": "active",
+            "archived_by": None,
+        }  # fmt: skip
+        self._writer.keep_version(ENTITY, pk)
+        self._writer.update(ENTITY, row, lexical.entity_row(row["name"], (), None))
+        self._writer.replace_names(pk, row["name"], ())
+        self._context.renamed.append(pk)
+        self._context.name(pk, row["name"])
+        self._context.want_vector(ENTITY, pk, lexical.entity_text(row["name"], row["kind"], None), new=False)
+        self.learn(pk, identity, row["id"])
+        return pk
 
     def _complete(self, pk: int, identity: Identity) -> None:
         """Gives an entity of unknown kind the kind that only references give it, so that it is no namesake."""

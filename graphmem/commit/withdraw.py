@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphmem.commit.context import BatchContext, Input
-from graphmem.commit.edits import Edits
+from graphmem.commit.derive import refresh
+from graphmem.commit.edits import Edits, MergeCounts
 from graphmem.commit.merge import Merger, changes
 from graphmem.errors import SyncRefused
 from graphmem.names import kind_key
@@ -47,8 +48,7 @@ class Matching:
         if not gone:
             return
         self._memories(source, gone, [one for one in records if type(one) is MemoryRecord])
-        if renamed:
-            self._note(source, gone, [one for one in records if type(one) is EntityRecord])
+        self._entities(source, gone, [one for one in records if type(one) is EntityRecord], renamed=renamed)
 
     def _is_sole(self, source: Input, kind: int, item: int, digest: bytes) -> bool:
         """Whether only this file speaks of an item, and nobody in the run says the same elsewhere."""
@@ -77,37 +77,65 @@ class Matching:
             fresh = waiting.get(rows[item]["title"])
             if fresh and self._is_sole(source, kind, item, digest):
                 record = fresh.pop(0)
-                self._context.run.targets[record.digest] = item
+                for same in [one for one in records if _key(one) == _key(record)]:
+                    self._context.run.targets[same.digest] = item
+                for waiters in waiting.values():
+                    waiters[:] = [one for one in waiters if _key(one) != _key(record)]
                 self._context.run.replaced.add((MEMORY, item))
                 writer.keep_version(MEMORY, item)
                 self._following.withdraw(source.origin, [digest])
 
-    def _note(
-        self, source: Input, gone: Sequence[tuple[bytes, int, int, int]], records: list[EntityRecord]
-    ) -> None:
-        """A note that is named by its file keeps its entity when the file gets another name."""
+    def _entities(
+        self, source: Input, gone: Sequence[tuple[bytes, int, int, int]], records: list[EntityRecord], *,
+        renamed: bool,
+    ) -> None:  # fmt: skip
+        """An entity whose kind was edited stays itself; so does a note that is named by its moved file."""
         writer = self._context.writer
-        old = [(digest, item) for digest, kind, item, _ in gone if kind == ENTITY]
-        new = [one for one in records if not writer.is_taken(source.origin, one.digest)]
-        if len(old) != 1 or len(new) != 1 or not self._is_sole(source, ENTITY, old[0][1], old[0][0]):
+        fresh = [one for one in records if not writer.is_taken(source.origin, one.digest)]
+        old = [
+            (digest, writer.row(ENTITY, item))
+            for digest, kind, item, _ in gone
+            if kind == ENTITY and self._is_sole(source, ENTITY, item, digest)
+        ]
+        for digest, row in old:
+            alike = [
+                one for one in fresh
+                if one.name == row["name"] and writer.scopes.find(one.scope or "") == row["scope"]
+            ]  # fmt: skip
+            if not alike and renamed and len(old) == len(fresh) == 1:
+                alike = fresh
+            if len(alike) == 1:
+                self._become(source, digest, row, alike[0])
+
+    def _become(self, source: Input, digest: bytes, row: Row, record: EntityRecord) -> None:
+        """Gives an entity the name and kind that its only source gives it now, if nobody else has them."""
+        writer, tables = self._context.writer, self._context.tables
+        scope, key = record.scope or "", kind_key(record.kind)
+        identity = (record.name, key)
+        if not key and record.name == row["name"]:  # it joins what the name has, and the kind goes with what said it
             return
-        digest, item = old[0]
-        row = writer.row(ENTITY, item)
-        name, key = new[0].name, kind_key(new[0].kind)
-        scope = writer.scopes.find(new[0].scope or "")
-        if scope is None or scope != row["scope"] or key != row["kind_key"]:
+        if identity == (row["name"], row["kind_key"]) or writer.scopes.find(scope) != row["scope"]:
             return
         edits = Edits(self._context)
-        if edits.editor.same_entity(scope, name, key) is not None or self._context.tables.final(
-            new[0].scope or "", name, key
-        ) != (name, key, False):
+        taken = edits.editor.same_entity(row["scope"], *identity)
+        if tables.declares(scope, row["name"], row["kind_key"]):
             return
-        writer.keep_version(ENTITY, item)
-        edits.editor.put(ENTITY, row | {"name": name})
-        self._context.run.replaced.add((ENTITY, item))
+        if taken is not None:
+            if writer.row(ENTITY, taken)["archived_by"] != "sync":
+                return
+            # One that had the name before; what is archived with it stays with the name.
+            edits.absorb(taken, row["pk"], MergeCounts())
+        writer.keep_version(ENTITY, row["pk"])
+        edits.editor.put(ENTITY, row | {"name": record.name, "kind": record.kind, "kind_key": key})
         self._following.withdraw(source.origin, [digest])
-        self._context.run.renamed_entities.add(item)
+        self._context.run.replaced.add((ENTITY, row["pk"]))
         writer.dirty = True
+        refresh(self._context, edits.touched | {(ENTITY, row["pk"])})
+
+
+def _key(record: MemoryRecord) -> tuple[object, ...]:
+    """What makes two records of a file one memory."""
+    return record.content, tuple(record.about), tuple(record.scopes)
 
 
 class Withdrawal:
@@ -169,15 +197,24 @@ class Withdrawal:
         if left:
             row, _ = merger.folded(kind, old, old, left)
             if kind == ENTITY:
-                row["kind"], row["kind_key"] = old["kind"], old["kind_key"]
+                row["kind"], row["kind_key"] = self._kind(old, any(one.said.get("kind") for one in left))
             self._put(kind, row, old, told)
         elif old["state"] == "active":
             if kind == ENTITY and self._following.is_referred_to(item):
-                bare: Row = {"description": None, "aliases": [], "properties": {}, "stub": 1}
+                spelled, key = self._kind(old, False)
+                bare: Row = {
+                    "description": None, "aliases": [], "properties": {}, "stub": 1, "kind": spelled,
+                    "kind_key": key,
+                }  # fmt: skip
                 self._put(ENTITY, old | bare, old, told)
                 told.stubs += 1
             else:
                 self._archive(kind, item, told)
+
+    def _kind(self, old: Row, said: bool) -> tuple[str | None, str]:
+        """The kind that an entity keeps: none that nobody says any more, unless that is another entity's."""
+        free = self._edits.editor.same_entity(old["scope"], old["name"], "") is None
+        return (None, "") if not said and free else (old["kind"], old["kind_key"])
 
     def _put(self, kind: int, row: Row, old: Row, told: Withdrawn) -> None:
         if changes(row, old):

@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
+from graphmem.errors import StoreDamaged
+
 RECORDED: Final = (
     "scope", "origin", "entity", "redirect", "id_alias", "memory", "memory_link", "relation", "stated_by",
     "contribution", "version",
@@ -89,10 +91,19 @@ class Recorder:
 
 
 def changes(db: apsw.Connection, batch: int) -> Iterator[Change]:
-    """The rows that a batch changed, the last segment first; a row is in a segment once."""
+    """The rows that a batch changed, the last segment first; a row is in a segment once.
+
+    Raises `StoreDamaged` where that cannot be read any more.
+    """
     for (segment,) in db.execute(_SEGMENTS, (batch,)).fetchall():
         parts = b"".join(data for (data,) in db.execute(_PARTS, (batch, segment)))
-        for one in apsw.Changeset.iter(zlib.decompress(parts)):
+        try:
+            data = zlib.decompress(parts)
+        except zlib.error as error:
+            raise StoreDamaged(
+                f"what batch number {batch} changed cannot be read any more ({error})", "run 'gmem doctor'"
+            ) from error
+        for one in apsw.Changeset.iter(data):
             yield Change(one.name, one.old, one.new, tuple(sorted(one.pk_columns)))
 
 

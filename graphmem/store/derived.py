@@ -36,6 +36,28 @@ _PIECES: Final = """
 SELECT c.start, c.stop, v.text_digest FROM chunk AS c JOIN vector AS v ON v.pk = c.vector
 WHERE c.item = ? AND c.kind = ? ORDER BY c.ordinal
 """
+_ALL_ENTITIES: Final = "SELECT pk, name, aliases, description FROM entity ORDER BY pk"
+_ALL_MEMORIES: Final = "SELECT pk, content, title, source, valid_at FROM memory ORDER BY pk"
+_ALL_RELATIONS: Final = """
+SELECT i.pk, i.fact, a.name, i.predicate, b.name FROM relation AS i
+JOIN entity AS a ON a.pk = i.subject JOIN entity AS b ON b.pk = i.object ORDER BY i.pk
+"""
+
+
+def full_text(db: apsw.Connection, kind: int) -> Iterator[tuple[Any, ...]]:
+    """The rows that the full-text table of a kind should have: row number, then its columns."""
+    ask: Any = db.cursor().execute
+    if kind == ENTITY:
+        for pk, name, packed, description in ask(_ALL_ENTITIES):
+            yield pk, *lexical.entity_row(name, json.loads(packed) if packed else (), description)
+    elif kind == RELATION:
+        for pk, *row in ask(_ALL_RELATIONS):
+            yield pk, *lexical.relation_row(*row)
+    else:
+        about: Any = db.cursor()
+        for pk, content, title, source, valid_at in ask(_ALL_MEMORIES):
+            names = [name for (name,) in about.execute(_ABOUT, (pk,))]
+            yield pk, *lexical.memory_row(content, title, source, valid_at, names)
 
 
 class Refreshed(NamedTuple):

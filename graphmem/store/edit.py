@@ -43,6 +43,18 @@ SELECT pk FROM relation WHERE (subject = ?1 OR object = ?1) AND state = 'active'
 """
 
 
+_IN_SCOPE: Final = (
+    "SELECT pk FROM entity WHERE scope = ? ORDER BY pk",
+    "SELECT m.pk FROM memory AS m JOIN scope_member AS s ON s.scope_set = m.scope_set WHERE s.scope = ? "
+    "ORDER BY m.pk",
+    "SELECT pk FROM relation WHERE scope = ? ORDER BY pk",
+)
+_NAMESAKES: Final = """
+SELECT DISTINCT e.name FROM entity AS e JOIN entity AS o ON o.name = e.name AND o.kind_key = e.kind_key
+WHERE e.scope = ? AND o.scope = ? ORDER BY e.name
+"""
+
+
 class Seen(NamedTuple):
     """What decides whether an act may touch an item: its scopes and state."""
 
@@ -66,6 +78,10 @@ class Editor:
             (id_, kind),
         ).get
         return found
+
+    def is_there(self, kind: int, pk: int) -> bool:
+        """Whether there is an item of that number."""
+        return self._db.execute(f"SELECT 1 FROM {TABLES[kind]} WHERE pk = ?", (pk,)).get is not None  # noqa: S608
 
     def id(self, kind: int, pk: int) -> str:
         """The id of an item."""
@@ -153,6 +169,13 @@ class Editor:
             (said, item, kind, digest),
         )
 
+    def rewrite_said(self, kind: int, item: int, digest: bytes, said: str) -> None:
+        """Replaces what contributions of that digest said about an item."""
+        self._db.execute(
+            "UPDATE contribution SET said = ? WHERE item = ? AND kind = ? AND digest = ?",
+            (said, item, kind, digest),
+        )
+
     def remove(self, kind: int, pk: int) -> None:
         """Removes an item with all that belongs to it."""
         keep_last(self._db)
@@ -175,6 +198,33 @@ class Editor:
     def memories_about(self, entity: int) -> list[int]:
         """The active memories that are about the entity."""
         return [pk for (pk,) in self._db.execute(_ALL_ABOUT, (entity,))]
+
+    # ---- scopes -----------------------------------------------------------------------------------
+
+    def items_in(self, scope: int) -> tuple[list[int], list[int], list[int]]:
+        """The entities, memories and relations of a scope."""
+        entities, memories, relations = (
+            [pk for (pk,) in self._db.execute(sql, (scope,)).fetchall()] for sql in _IN_SCOPE
+        )
+        return entities, memories, relations
+
+    def namesakes(self, one: int, other: int) -> list[str]:
+        """The names of entities of a scope of which another has one of the same name and kind."""
+        return [name for (name,) in self._db.execute(_NAMESAKES, (one, other)).fetchall()]
+
+    def move_redirects(self, old: int, new: int) -> None:
+        """Lets former names in a scope be former names in another, but for those that it has already."""
+        self._db.execute(
+            "UPDATE OR IGNORE redirect SET scope = ? WHERE scope = ? AND NOT EXISTS (SELECT 1 FROM entity AS e "
+            "WHERE e.scope = ?1 AND e.name = redirect.name AND e.kind_key = redirect.kind_key)",
+            (new, old),
+        )
+        self._db.execute("DELETE FROM redirect WHERE scope = ?", (old,))
+
+    def redirected(self, scope: int) -> list[int]:
+        """The entities that former names in a scope lead to."""
+        sql = "SELECT DISTINCT entity FROM redirect WHERE scope = ? ORDER BY entity"
+        return [pk for (pk,) in self._db.execute(sql, (scope,)).fetchall()]
 
     def twin(self, row: Row) -> int | None:
         """Another relation of the same natural key."""

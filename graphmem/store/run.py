@@ -72,23 +72,23 @@ _WEAK: Final = """
 INSERT INTO run_weak VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = max(kind, excluded.kind)
 """
 # A store row counts for a run when it was there before it or is declared by it: the stubs that the run
-# itself makes must not depend on which batch came first.
+# itself makes must not depend on which batch came first. What sync archived is not there for names.
 _STORED: Final = """
 SELECT e.pk, n.alias, s.name, e.name, e.kind_key, e.kind, e.updated_at
 FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity CROSS JOIN scope AS s ON s.pk = e.scope
-WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3)
+WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3) AND e.archived_by IS NOT 'sync'
 """
 # An entity that the run completes has the kind it is going to have, whether or not it has it yet.
 _COMPLETED: Final = """
 SELECT e.pk, n.alias, s.name, e.name, ifnull(c.kind_key, e.kind_key), e.kind, e.updated_at
 FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity CROSS JOIN scope AS s ON s.pk = e.scope
 LEFT JOIN run_complete AS c ON c.scope = s.name AND c.name = e.name AND c.entity = e.pk
-WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3)
+WHERE n.key = ?1 AND n.step <= ?2 AND (e.stub = 0 OR e.batch < ?3) AND e.archived_by IS NOT 'sync'
 """
 _EXACT: Final = """
 SELECT e.pk, e.scope, e.name, e.kind_key, e.id
 FROM name_key AS n CROSS JOIN entity AS e ON e.pk = n.entity
-WHERE n.key = ?1 AND n.step = 1 AND (e.stub = 0 OR e.batch < ?2)
+WHERE n.key = ?1 AND n.step = 1 AND (e.stub = 0 OR e.batch < ?2) AND e.archived_by IS NOT 'sync'
 """
 _CANDIDATES: Final = f"""
 {_COMPLETED}
@@ -101,6 +101,7 @@ WHERE k.key = ?1 AND k.step <= ?2
 _NEAR: Final = f"{_CANDIDATES} AND d.weak = 0"
 _STORE_KINDS: Final = """
 SELECT pk, kind_key FROM entity WHERE scope = ? AND name = ? AND (stub = 0 OR batch < ?)
+  AND archived_by IS NOT 'sync'
 """
 _RUN_KINDS: Final = """
 SELECT kind_key FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AND kind_key <> ''

@@ -35,6 +35,7 @@ _BUILT_ON: Final = {
     ),
     RELATION: (),
 }
+_REFERRING: Final = {"memory_link": ("entity",), "relation": ("subject", "object")}
 _LATER_VERSION: Final = "SELECT batch FROM version WHERE kind = ? AND item = ? AND batch > ?"
 _LATER_WORD: Final = "SELECT batch FROM contribution WHERE kind = ? AND item = ? AND batch > ?"
 _LATER: Final = "SELECT pk FROM batch WHERE pk > ? AND undone_by IS NULL ORDER BY pk"
@@ -54,6 +55,8 @@ class Taken:
     touched: set[Item] = field(default_factory=set)
     removed: list[int] = field(default_factory=lambda: [0, 0, 0])
     changed: list[int] = field(default_factory=lambda: [0, 0, 0])
+    unmade: set[Item] = field(default_factory=set)
+    """Items that a batch had brought back, and that are gone again."""
     builders: set[int] = field(default_factory=set)
     clashes: list[str] = field(default_factory=list)
 
@@ -90,6 +93,8 @@ class Undoing:
             taken.clashes += sorted({self._told(one) for one in lost})
         for kind in (RELATION, MEMORY, ENTITY):
             self._remove(kind, own[kind], batch, taken)
+        for item in sorted(taken.unmade):
+            self._check_left(item, batch, taken)
         return taken
 
     def batches_of(self, run: str) -> list[int]:
@@ -198,12 +203,10 @@ class Undoing:
         row = self._present(change, names)
         if row is None or not self._same(names, row, change.new):
             return False
-        if change.table in _KIND_OF:
+        if change.table in _KIND_OF:  # what belongs to it is on record too; its indexes follow
             item = Item(_KIND_OF[change.table], row[0])
-            remove_items(self._db, item.kind, [item.pk])
             taken.removed[item.kind] += 1
-            taken.touched.add(item)
-            return True
+            taken.unmade.add(item)
         key = self._key(change)
         self._db.execute(
             f"DELETE FROM {change.table} WHERE " + " AND ".join(f"{name} = ?" for name in key),  # noqa: S608
@@ -272,6 +275,25 @@ class Undoing:
         for sql in _BUILT_ON[kind]:
             later |= {one for (one,) in db.execute(sql, (pk,)) if one != batch}
         return later
+
+    def _check_left(self, item: Item, batch: int, taken: Taken) -> None:
+        """Finds what still refers to an item that is gone, and which batches are to blame."""
+        for sql in _BUILT_ON[item.kind]:
+            left = {one for (one,) in self._db.execute(sql, (item.pk,))}
+            if left:
+                taken.builders.update(one for one in left if one > batch)
+                taken.builders.update(self._referrers(batch, item))
+                taken.clashes.append(self._called(*item))
+
+    def _referrers(self, batch: int, item: Item) -> Iterator[int]:
+        """Later batches that wrote rows which refer to an item."""
+        for (later,) in self._db.execute(_LATER, (batch,)).fetchall():
+            for one in changes(self._db, later):
+                columns = _REFERRING.get(one.table, ()) if item.kind == ENTITY else ()
+                names = self._names(one.table)
+                if one.new is not None and any(one.new[names.index(name)] == item.pk for name in columns):
+                    yield later
+                    break
 
     def _removers(self, batch: int) -> Iterator[int]:
         """Later batches that removed items of this one."""

@@ -138,7 +138,8 @@ class Writer:
         self._given: set[tuple[int, bytes]] = set()
         self._origins: list[int] = []
         self._aliases: list[tuple[int, str, int]] = []
-        self._redirects = self._db.execute("SELECT 1 FROM redirect LIMIT 1").get is not None
+        self.has_redirects = self._db.execute("SELECT 1 FROM redirect LIMIT 1").get is not None
+        """Whether an identity may be a former one."""
         self.made = [0, 0, 0]
         """How many items of each kind were inserted."""
         self.dirty = False
@@ -172,11 +173,17 @@ class Writer:
         found: int | None = self._db.execute(
             "SELECT pk FROM entity WHERE scope = ? AND name = ? AND kind_key = ?", (scope, name, key)
         ).get
-        if found is None and self._redirects:
+        if found is None and self.has_redirects:
             found = self._db.execute(
                 "SELECT entity FROM redirect WHERE scope = ? AND name = ? AND kind_key = ?",
                 (scope, name, key),
             ).get
+        return found
+
+    def archived_by_sync(self, scope: int, name: str, pk: int | None) -> int | None:
+        """The given entity, or with `None` the oldest one of that name, if sync has archived it."""
+        sql = "SELECT min(pk) FROM entity WHERE scope = ? AND name = ? AND archived_by = 'sync'"
+        found: int | None = self._db.execute(f"{sql} AND (?3 IS NULL OR pk = ?3)", (scope, name, pk)).get
         return found
 
     def by_id(self, kind: int, id_: str) -> int | None:
@@ -336,9 +343,10 @@ class Writer:
         if self.entity(scope, name, key) is not None:
             return
         self.flush_entities()  # the entity may be among those gathered
-        self.dirty = self._redirects = True
+        self.dirty = self.has_redirects = True
         self._db.execute("INSERT INTO redirect VALUES (?, ?, ?, ?, ?)", (scope, name, kind, key, entity))
-        self.add_name(entity, name, alias=True)
+        if name != self.entity_name(entity):  # else it is found by that
+            self.add_name(entity, name, alias=True)
 
     def flush_entities(self) -> int:
         """Inserts the gathered entities with their names and ids, so that references find them; how many."""
@@ -466,7 +474,7 @@ class Writer:
                 "DELETE FROM name_key WHERE key = ? AND entity = ? AND alias = ?", (key, pk, alias)
             )
         self.add_name(pk, name, alias=False)
-        for alias in {*aliases, *kept}:
+        for alias in {*aliases, *kept} - {name}:
             self.add_name(pk, alias, alias=True)
 
     def clear_links(self, memory: int) -> None:
@@ -517,5 +525,15 @@ class Writer:
         self._db.execute(
             "INSERT INTO batch (pk, id, run, at, command, importer, inputs, counts, actor) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.batch, id_, run, at, command, importer, canonical_json(inputs), canonical_json(counts), actor),
+            (
+                self.batch,
+                id_,
+                run,
+                at,
+                command,
+                importer,
+                canonical_json(inputs),
+                canonical_json(counts),
+                actor,
+            ),
         )
