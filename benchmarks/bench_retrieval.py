@@ -3,6 +3,7 @@
     python benchmarks/bench_retrieval.py [--data DIR] [--sets locomo musique musique-mentions devbench]
         [--recipe R …] [--limit-questions N] [--json] [--cache DIR] [--rebuild] [--save FILE]
     python benchmarks/bench_retrieval.py --compare BEFORE.json AFTER.json
+    python benchmarks/bench_retrieval.py --refusals [--fit]
     python benchmarks/bench_retrieval.py --speed [--large]
 
 Data is looked for in --data, else in GRAPHMEM_BENCH_DATA; a set whose files are not there is skipped.
@@ -21,7 +22,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from retrieval import answering, devbench, folds, locomo, musique, report, speed, stores, tables
+from retrieval import (
+    answering,
+    calibrate,
+    devbench,
+    folds,
+    locomo,
+    musique,
+    refusals,
+    report,
+    speed,
+    stores,
+    tables,
+)
 from retrieval.sets import BenchmarkSet, DataMissingError
 from retrieval.vectors import KeptVectors
 
@@ -105,6 +118,33 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
         return run | {"encoder": encoder.info.name, "sets": documents}
 
 
+def refused(asked: argparse.Namespace) -> tuple[Any, Callable[[Any], Any]]:
+    """How often nothing relevant is found, or with --fit the constants of relevance; and how to print it."""
+    named = asked.data or os.environ.get(DATA_VARIABLE)
+    sets, _ = found_sets(Path(named) if named else None, asked.sets, asked.limit_questions)
+    available = load(from_environ(os.environ, home_folder(os.environ, Path.cwd())))
+    if available.encoder is None:
+        say(f"by words only: {available.reason}")
+        return refusals_with(asked, sets, None)
+    with KeptVectors(available.encoder, asked.cache) as encoder:
+        return refusals_with(asked, sets, encoder)
+
+
+def refusals_with(
+    asked: argparse.Namespace, sets: list[BenchmarkSet], encoder: Encoder | None
+) -> tuple[Any, Callable[[Any], Any]]:
+    """The same, with an encoder or by words."""
+    if not asked.fit:
+        return refusals.measure(sets, asked.recipe, encoder, asked.cache, say), refusals.lines
+    once = [one for one in sets if not one.name.endswith("-mentions")]
+    found = [
+        bag
+        for path, wanted in refusals.asked_stores(once, encoder, asked.cache)
+        for bag in calibrate.bags(path, wanted, encoder)
+    ]
+    return calibrate.calibrated(found), calibrate.lines
+
+
 def without_results(run: Mapping[str, Any]) -> dict[str, Any]:
     """The run without the results of single questions."""
     sets = {
@@ -139,6 +179,12 @@ def arguments() -> argparse.Namespace:
         "--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"), help="compare two saved runs"
     )
     parser.add_argument(
+        "--refusals",
+        action="store_true",
+        help="measure how often nothing relevant is found, and nothing else",
+    )
+    parser.add_argument("--fit", action="store_true", help="with --refusals: fit the constants of relevance")
+    parser.add_argument(
         "--speed", action="store_true", help="measure how long warm answers take, and nothing else"
     )
     parser.add_argument("--large", action="store_true", help="with --speed: 100,000 memories as well")
@@ -152,6 +198,9 @@ def main() -> None:
     if asked.compare:
         compared = report.compare(*(json.loads(path.read_text(encoding="utf-8")) for path in asked.compare))
         show(asked, compared, tables.comparison_lines)
+        return
+    if asked.refusals:
+        show(asked, *refused(asked))
         return
     if asked.speed:
         sizes = (10_000, 100_000) if asked.large else (10_000,)

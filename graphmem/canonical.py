@@ -34,7 +34,7 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
                "stub", "created_at", "updated_at", "id_aliases", "redirects", "origins"),
     "memory": ("id", "content", "title", "memory_type", "importance", "tags", "scopes", "about", "mentions",
                "source", "properties", "state", "archived_by", "created_at", "updated_at", "valid_at",
-               "invalid_at", "expired_at", "origins"),
+               "invalid_at", "expired_at", "id_aliases", "origins"),
     "relation": ("id", "subject", "predicate", "object", "scope", "weight", "fact", "stated_by", "properties",
                  "state", "archived_by", "created_at", "updated_at", "valid_at", "invalid_at", "expired_at",
                  "id_aliases", "origins"),

@@ -11,12 +11,14 @@ query names; it ends on memories. The constants were chosen on the development s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from graphmem.fusion import Fused
 from graphmem.spread import spread
 from graphmem.store.neighbourhood import HUB, Neighbourhood, entity_node, memory_node
+from graphmem.store.search import Ranked
 
 
 class Scored(Protocol):
@@ -43,13 +45,14 @@ class Walk:
     """How fast their share falls with their score."""
     facts: int = 5
     """How many of the best facts are seeds."""
-    fact_mass: float = 3.0
+    fact_mass: float = 5.0
     """The mass of the facts, against 1 for the memories."""
     named_mass: float = 3.0
     """The mass of the entities that the query names, against 1 for the memories."""
 
 
 DEFAULT: Final = Walk()
+_NO_MASS: Final = 1e-6
 
 
 def walk(
@@ -60,12 +63,48 @@ def walk(
     walked: Walk = DEFAULT,
 ) -> dict[int, float]:
     """The mass of each memory that the walk reaches, by row number."""
+    return arrive(near, beginnings(near, text, memories, facts, walked))
+
+
+def beginnings(
+    near: Neighbourhood,
+    text: str,
+    memories: Sequence[Scored],
+    facts: Sequence[Scored],
+    walked: Walk = DEFAULT,
+) -> dict[int, float]:
+    """The nodes that the walk starts from, with their mass."""
     seeds: dict[int, float] = {}
     _seed_memories(seeds, memories[: walked.memories], walked)
     _seed_facts(seeds, near, facts[: walked.facts], walked)
     _seed_names(seeds, near, text, walked)
+    return seeds
+
+
+def arrive(near: Neighbourhood, seeds: Mapping[int, float]) -> dict[int, float]:
+    """The mass of each memory that a walk from the seeds reaches, by row number."""
     mass = spread(seeds, near.links)
     return {node // 2: held for node, held in mass.items() if node % 2}
+
+
+def by_mass(order: Sequence[Fused], reached: Sequence[Ranked]) -> list[Fused]:
+    """An order and what the walk reached, by the mass of each times e to the power of its score.
+
+    Both count where they differ by about as much: a score is at most 1. What the walk does not reach has
+    next to no mass, and what is not in the order has the score 0.
+    """
+    held = {one.pk: one for one in order}
+    best = max((row.score for row in reached), default=0.0) + _NO_MASS
+    scored = []
+    for row in reached:
+        one = held.pop(row.pk, Fused(row.pk, row.id, 0.0, {}))
+        scored.append(Fused(one.pk, one.id, _both(row.score, best, one.score), {**one.found, "graph": row}))
+    scored += [one._replace(score=_both(0.0, best, one.score)) for one in held.values()]
+    return sorted(scored, key=lambda one: (-one.score, one.id))
+
+
+def _both(mass: float, best: float, score: float) -> float:
+    return (mass + _NO_MASS) / best * math.exp(score - 1)
 
 
 def _seed_memories(seeds: dict[int, float], memories: Sequence[Scored], walked: Walk) -> None:

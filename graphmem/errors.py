@@ -110,6 +110,26 @@ class StoreDamaged(StoreError):
     exit_status = EXIT_INTEGRITY
 
 
+class RepairRefused(StoreError):
+    """The store is damaged where nothing is left to make it anew from; nothing was changed."""
+
+    code = "repair-refused"
+    exit_status = EXIT_INTEGRITY
+
+
+class BackupUnusable(GraphmemError):
+    """The file cannot be read, or is no backup of a store."""
+
+    code = "backup-unusable"
+
+
+class BackupDamaged(GraphmemError):
+    """The backup does not hold what was written; nothing was replaced."""
+
+    code = "backup-damaged"
+    exit_status = EXIT_INTEGRITY
+
+
 class FormatError(GraphmemError):
     """No format, or more than one, fits the input, or a format failed."""
 

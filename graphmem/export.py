@@ -28,7 +28,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export wrote: how many items of each kind, their digest, where, in how many files."""
+    """What an export wrote: how many items of each kind, their digest, where, in how many files.
+
+    `lost` says what of these items the format could not hold: how many, by what it is in words.
+    """
 
     format: str
     target: str
@@ -37,6 +40,7 @@ class ExportReport:
     filters: dict[str, Any]
     files: int
     bytes: int
+    lost: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -48,6 +52,7 @@ class ExportReport:
             "filters": self.filters,
             "files": self.files,
             "bytes": self.bytes,
+            "lost": self.lost,
         }
 
 
@@ -214,6 +219,7 @@ def export(
     with store.errors(), store.reading():
         exporting = Exporting(store.db, store.scopes, filters)
         manifest = _manifest(exporting, filters)
+        lost = chosen.lost(exporting.records()) if isinstance(chosen, formats.Lossy) else {}
         files = _sound(format_name, chosen.write(manifest, _records(store, exporting)))
         if not isinstance(target, Path):
             count, written = 1, sum(_copy(file, target) for file in files)
@@ -230,4 +236,5 @@ def export(
         filters.as_dict(),
         count,
         written,
+        lost,
     )

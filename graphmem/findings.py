@@ -262,6 +262,11 @@ RULES: dict[str, Rule] = {
                 "it was kept in 'properties' as it stands",
             ),
             (
+                "likely-secret",
+                "text that looks like a password, a key or a token",
+                "take it out of the source; 'gmem forget --purge ID' erases it from the store",
+            ),
+            (
                 "manifest-not-first",
                 "a manifest that is not the first record",
                 "it was ignored; keep the manifest as the first line",
@@ -418,27 +423,82 @@ RULES: dict[str, Rule] = {
             (
                 "store-damage",
                 "a store file that SQLite finds damaged",
-                "restore a backup, or export what can still be read with 'gmem export' and import it anew",
+                "'gmem doctor --repair' mends what can be made anew, else restore a backup",
+            ),
+            (
+                "store-log",
+                "a write-ahead log beside the store that does not belong to it",
+                "end whatever uses the store, move the log (its name ends in -wal) to another folder, and run "
+                "'gmem doctor' again",
             ),
             (
                 "store-reference",
                 "a row of the store that refers to one that is not there",
-                "export the store with 'gmem export' and import that into a new one",
+                "restore a backup; or export the store with 'gmem export' and import that into a new one",
             ),
             (
                 "store-index",
                 "an index of the store, derived from its items, that is out of step with them",
-                "export the store with 'gmem export' and import that into a new one",
+                "run 'gmem doctor --repair' to make it anew",
             ),
             (
                 "store-value",
                 "a value in the store that no version of graphmem writes",
-                "export the store with 'gmem export' and import that into a new one",
+                "restore a backup; or export the store with 'gmem export' and import that into a new one",
+            ),
+            (
+                "store-text",
+                "items and their indexes that say different things, where either may be damaged",
+                "compare them with a backup or with their sources; nothing was changed in them",
             ),
             (
                 "store-vector",
-                "vectors that do not fit their encoder, or the index of vectors",
-                "run 'gmem reembed' to make them anew",
+                "vectors that do not fit their items or their encoder, or the index of vectors",
+                "run 'gmem doctor --repair', and 'gmem reembed' for what has no vector then",
+            ),
+            (
+                "store-history",
+                "a batch of which it cannot be read any more what it changed",
+                "it cannot be undone; 'gmem doctor --repair' drops what is left of its changes",
+            ),
+        ),
+        *_rules(
+            Severity.WARNING,
+            (
+                "store-mentions",
+                "an index of names found in memories that is out of step",
+                "run 'gmem reindex'",
+            ),
+            (
+                "encoder-stale",
+                "vectors of another model than the configured one",
+                "run 'gmem reembed', or set GRAPHMEM_EMBEDDING_MODEL to the model of the store",
+            ),
+            (
+                "encoder-damaged",
+                "a compiled model that cannot be used",
+                "the next command that needs it makes it anew, for which sentence-transformers must be installed",
+            ),
+            (
+                "no-vector-extension",
+                "an installation without the sqlite-vec extension, so that vectors cannot be searched",
+                "reinstall sqlite-vec",
+            ),
+            ("open-permissions", "memories that other users of this machine can read", "run the command shown"),
+            (
+                "store-read-only",
+                "a store or folder that can only be read",
+                "change its permissions, or name another store with --db",
+            ),
+            (
+                "disk-low",
+                "a disk with little room left",
+                "free some room: an import needs the size of what it stores, a backup that of the store",
+            ),
+            (
+                "log-large",
+                "a write-ahead log that has become large",
+                "a program that reads without end keeps it so: end those that use the store, then write once",
             ),
         ),
         *_rules(
@@ -447,6 +507,32 @@ RULES: dict[str, Rule] = {
                 "store-stubs",
                 "entities that are referred to and declared nowhere",
                 "import what declares them",
+            ),
+            (
+                "store-homonyms",
+                "entities of one name and scope that differ by kind",
+                "'gmem merge' unites those that are one thing",
+            ),
+            (
+                "store-older",
+                "a store of an earlier schema",
+                "the first command that writes to it brings it up to date",
+            ),
+            ("store-missing", "no store where one is looked for", "the first import makes it"),
+            (
+                "source-gone",
+                "files that memories were taken from and that are not there any more",
+                "nothing is lost by that; 'gmem sync' archives what only a removed file said",
+            ),
+            (
+                "scope-gone",
+                "scopes of repositories that are not on this machine",
+                "export the store, and import it elsewhere with --map-scope OLD=NEW",
+            ),
+            (
+                "encoder-missing",
+                "no embedding model that could be used: search is by words alone",
+                "install it with pip install 'graphmem[embeddings]'",
             ),
             (
                 "store-without-vectors",

@@ -92,6 +92,15 @@ class Exporter(Protocol):
         ...
 
 
+@runtime_checkable
+class Lossy(Protocol):
+    """An exporter whose format cannot say everything that a store holds."""
+
+    def lost(self, records: Iterable[dict[str, Any]]) -> dict[str, int]:
+        """How many of the records of an export lose something, by what that is in words; empty for none."""
+        ...
+
+
 def _load(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in sorted(entry_points(group=group), key=lambda p: p.name)}
 

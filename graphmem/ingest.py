@@ -32,7 +32,7 @@ from graphmem.rejects import Rejects
 from graphmem.store import Store
 from graphmem.store.changes import Recorder, drop_changes
 from graphmem.store.vectors import StoredEncoder, check_encoder
-from graphmem.store.write import ENTITY, Writer
+from graphmem.store.write import Writer
 from graphmem.ulid import mint
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class _Import:
             withdrawal.gone(origin, None)
         told = withdrawal.settle(follow.allowed)
         self._report.archived, self._report.withdrawn = told.archived, told.changed
-        return withdrawal.touched | {(ENTITY, one) for one in self._run.renamed_entities}
+        return withdrawal.touched
 
     @contextmanager
     def _recorded(self, batch: int, segment: int) -> Iterator[Recorder | None]:

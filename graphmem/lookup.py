@@ -116,6 +116,18 @@ def look_up(names: Names, name: str, kind: str | None = None, *, archived: bool 
     return _LookUp(names, exact(bindable(name)), kind, archived=archived).answer()
 
 
+def meant(names: Names, text: str, kind: str | None = None) -> tuple[Found, tuple[Found, ...]]:
+    """The visible entity of an id or a name, and the others that the name could mean.
+
+    With a kind the text is a name. Raises `EntityNotFound` with suggestions.
+    """
+    by_id = names.by_id(bindable(text)) if kind is None else None
+    if by_id is not None:
+        return by_id, ()
+    answer = look_up(names, text, kind)
+    return answer.found, answer.others
+
+
 class _LookUp:
     """One look-up, with what it has looked for so far."""
 

@@ -269,6 +269,7 @@ _MEMORY: Final[dict[str, _Check]] = {
     "scopes": _set_of(_scope),
     "about": _refs,
     "mentions": _refs,
+    "id_aliases": _set_of(_id),
 }
 _RELATION: Final[dict[str, _Check]] = {
     **_COMMON,

@@ -62,6 +62,7 @@ def _digest(record: Record) -> bytes:
             "m", r.content, r.title, r.memory_type, r.importance, r.position, r.tags, r.scopes,
             [tuple(ref) for ref in r.about], [tuple(ref) for ref in r.mentions], r.source, properties, r.id,
             r.state, r.archived_by, r.created_at, r.updated_at, r.valid_at, r.invalid_at, r.expired_at,
+            *r.id_aliases,
         )  # fmt: skip
     elif isinstance(r, RelationRecord):
         said = (

@@ -7,49 +7,36 @@ by those alone. With the recipe `graph` the memories of that order are seeds of 
 together (`graphmem.channel`), and the mass that it brings decides; the flat order breaks ties. No part of
 this depends on the page, so pages are disjoint and add up. Ties go by id.
 
-Relevance, 0 to 1, is a second figure that can be compared between queries. It is a logistic function of
-the raw cosine and of the share of the query's words that the item contains, each word weighted by how
-rare it is. The constants were fitted with the default model; below 0.15 an item is hardly about the query.
+Relevance, 0 to 1, is a second figure that can be compared between queries (`graphmem.relevance`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
-from graphmem.channel import DEFAULT, walk
-from graphmem.errors import EncoderError, EncoderMismatch
+from graphmem.errors import EncoderError, EncoderMismatch, UsageError
+from graphmem.fusion import Fused, Fusion
 from graphmem.lexical import Term, expression, query_terms
 from graphmem.lookup import bindable, look_up
+from graphmem.ordering import RECIPES as RECIPES
+from graphmem.ordering import Ordering, Plan
+from graphmem.ordering import Recipe as Recipe
 from graphmem.records import ENTITY, MEMORY, RELATION, UNKNOWN_KIND
+from graphmem.relevance import HARDLY_RELEVANT as HARDLY_RELEVANT
+from graphmem.relevance import VERDICT_DEPTH, relevance
 from graphmem.store.neighbourhood import Neighbourhood
-from graphmem.store.search import NO_RANKING, Filters, Kind, Ranked, Ranking, Searcher
+from graphmem.store.search import Filters, Kind, Searcher
+from graphmem.trails import ways_to
 
 if TYPE_CHECKING:
     from graphmem.embed import Availability, EncoderInfo
 
-Recipe: TypeAlias = Literal["hybrid", "lexical", "semantic", "graph"]
-
-RECIPES: Final[dict[str, dict[str, float]]] = {
-    "hybrid": {"lexical": 0.6, "semantic": 0.4},
-    "lexical": {"lexical": 1.0},
-    "semantic": {"semantic": 1.0},
-    "graph": {"lexical": 0.6, "semantic": 0.4, "graph": 1.0},
-}
-"""The channels of each recipe and their weights in the sum."""
-
-POOL: Final = 200
-"""How many of the best of each channel are ranked by all channels."""
+DEFAULT_RECIPE: Final[Recipe] = "hybrid"
 
 MIN_SCORE_WINDOW: Final = 1000
 """How far down the order items are judged when a least relevance is asked for."""
-
-HARDLY_RELEVANT: Final = 0.15
-
-FLAT_SHARE: Final = 0.001
-"""What the flat order counts beside the walk: enough to order what the walk does not reach."""
 
 
 class QueryEncoder(Protocol):
@@ -67,15 +54,21 @@ class QueryEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked: a text, what may answer it, and how much of the answer is wanted."""
+    """What is asked: a text, what may answer it, and how much of the answer is wanted.
+
+    `near` is an id or a name of the entity that the recipe `near` measures distances from; it belongs to
+    that recipe only. `fusion` is how the channels of a recipe become one order (`graphmem.fusion`).
+    """
 
     text: str
     filters: Filters
     limit: int = 10
     offset: int = 0
-    recipe: Recipe = "hybrid"
+    recipe: Recipe = DEFAULT_RECIPE
     min_score: float = 0.0
     explain: bool = False
+    near: str | None = None
+    fusion: Fusion = "sum"
 
 
 @dataclass(slots=True)
@@ -85,7 +78,9 @@ class Answer:
     `totals` are the numbers of memories, entities and facts that the channels found under the filters:
     those that contain a word of the query, and for meaning the nearest ones (all that have a vector
     with the recipe `semantic`). `truncated` says whether more was found than is shown. `elsewhere` is
-    what other scopes hold when nothing was found; `notes` say what was left out and why.
+    what other scopes hold when nothing relevant was found; `notes` say what was left out and why.
+    `best_relevance` is that of the best among the first ten of each kind, on whatever page. `budget` says
+    what was done to fit the answer into a number of tokens (`graphmem.budget`).
     """
 
     recipe: Recipe
@@ -94,13 +89,20 @@ class Answer:
     facts: list[dict[str, Any]] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=lambda: {"hits": 0, "entities": 0, "facts": 0})
     truncated: bool = False
+    best_relevance: float = 0.0
     elsewhere: dict[str, int] | None = None
     notes: list[str] = field(default_factory=list)
+    budget: dict[str, Any] | None = None
 
     @property
     def empty(self) -> bool:
         """Whether nothing at all was found."""
         return not any(self.totals.values())
+
+    @property
+    def relevant(self) -> bool:
+        """Whether anything found is about the query, as far as relevance can tell."""
+        return self.best_relevance >= HARDLY_RELEVANT
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as it stands in JSON."""
@@ -110,55 +112,13 @@ class Answer:
             "facts": self.facts,
             "totals": self.totals,
             "truncated": self.truncated,
+            "relevant": self.relevant,
+            "best_relevance": self.best_relevance,
             "elsewhere": self.elsewhere,
             "recipe": self.recipe,
             "notes": self.notes,
+            "budget": self.budget,
         }
-
-
-# ---- pure parts -----------------------------------------------------------------------------------
-
-
-class Channel(NamedTuple):
-    """What one channel found, and how much it counts."""
-
-    name: str
-    weight: float
-    rows: Sequence[Ranked]
-
-
-class Fused(NamedTuple):
-    """An item with its place in the fused order, and its row in each channel that found it."""
-
-    pk: int
-    id: str
-    score: float
-    found: Mapping[str, Ranked]
-
-
-def fuse(channels: Iterable[Channel]) -> list[Fused]:
-    """The items of all channels by weighted sum of their scores over the best of the channel, then id."""
-    sums: dict[int, float] = {}
-    found: dict[int, dict[str, Ranked]] = {}
-    for channel in channels:
-        best = max((row.score for row in channel.rows), default=0.0)
-        for row in channel.rows:
-            share = max(row.score, 0.0) / best if best > 0 else 0.0
-            sums[row.pk] = sums.get(row.pk, 0.0) + channel.weight * share
-            found.setdefault(row.pk, {})[channel.name] = row
-    fused = [Fused(pk, next(iter(rows.values())).id, sums[pk], rows) for pk, rows in found.items()]
-    return sorted(fused, key=lambda one: (-one.score, one.id))
-
-
-def relevance(cosine: float | None, coverage: float | None) -> float:
-    """How relevant an item is, by cosine and share of rare words; what is unknown is judged by the other."""
-    if cosine is None and coverage is None:
-        return 0.0
-    if cosine is None:
-        cosine = 0.25 + 0.35 * (coverage or 0.0)
-    if coverage is None:
-        coverage = min(max((cosine - 0.25) / 0.35, 0.0), 1.0)
-    return 1 / (1 + math.exp(5.5 - 8 * cosine - 4 * coverage))
 
 
 # ---- what a search needs beforehand ----------------------------------------------------------------
@@ -229,22 +189,13 @@ def find_entity(searcher: Searcher, name: str, kind: str | None = None) -> Named
 # ---- one search -----------------------------------------------------------------------------------
 
 
-class _Plan(NamedTuple):
-    """What all kinds of item are searched by."""
-
-    query: Query
-    recipe: Recipe
-    terms: list[Term]
-    match: str | None
-    vector: bytes | None
-
-
 class _Judged(NamedTuple):
     """An item with what its relevance was judged by."""
 
     item: Fused
     relevance: float
     cosine: float | None
+    coverage: float | None
     words: list[str]
 
 
@@ -266,120 +217,89 @@ def _kinds(filters: Filters) -> Sequence[_Kind]:
 def search(searcher: Searcher, query: Query, encoder: QueryEncoder | None) -> Answer:
     """The answer of a store to a query; changes nothing.
 
-    Without an encoder, or where the store has no vectors, the recipe is `lexical`: say why beforehand.
+    Without an encoder, or where the store has no vectors, meaning takes no part: say why beforehand. Raises
+    `UsageError` when an entity to be near to is missing or not asked for, and `EntityNotFound`.
     """
+    if (query.near is None) is (query.recipe == "near"):
+        raise UsageError("the recipe 'near' and an entity to be near to go together", "give both or neither")
     terms = query_terms(query.text)
-    answer = Answer(query.recipe if encoder is not None else "lexical")
+    by_words: Recipe = query.recipe if query.recipe in ("graph", "near") else "lexical"
+    answer = Answer(query.recipe if encoder is not None else by_words)
     vector = None
-    if encoder is not None and "semantic" in RECIPES[query.recipe] and query.text.strip():
+    # What has no word has no meaning to compare either.
+    if encoder is not None and terms and "semantic" in RECIPES[query.recipe]:
         try:
             vector = encoder.encode([query.text], "query")[0]
         except EncoderError as error:
             if query.recipe == "semantic":
                 raise
-            answer.recipe = "lexical"
+            answer.recipe = by_words
             answer.notes.append(f"searched by words only: {error.message}")
     match = expression(terms)
-    if match is None and vector is None:
+    if match is None:
         answer.notes.append("the query has no word that can be searched for")
-    plan = _Plan(query, answer.recipe, terms, match, vector)
     with searcher.snapshot():
+        near = None if query.near is None else _centre(answer, searcher, query.near)
+        plan = Plan(query.text, query.recipe, answer.recipe, query.fusion, terms, match, vector, near)
+        ordering = Ordering(searcher, plan)
         for one in _kinds(query.filters):
-            _fill(answer, searcher, plan, one)
-        if answer.empty:
-            answer.elsewhere = _elsewhere(searcher, plan)
-    best = max((hit["relevance"] for hit in (*answer.hits, *answer.entities, *answer.facts)), default=1.0)
-    if best < HARDLY_RELEVANT and query.offset == 0:
-        answer.notes.append(f"nothing found is clearly about the query (best relevance {best:.2f})")
+            _fill(answer, searcher, query, plan, ordering, one)
+        if not answer.relevant:
+            answer.elsewhere = _elsewhere(searcher, plan, by_words=not answer.empty)
     return answer
 
 
-def _fill(answer: Answer, searcher: Searcher, plan: _Plan, one: _Kind) -> None:
-    query = plan.query
+def _centre(answer: Answer, searcher: Searcher, name: str) -> int:
+    """The row number of the entity that a name means, with a note where it could mean another."""
+    named = find_entity(searcher, name)
+    if named.others:
+        answer.notes.append(f"'{name}' could also be {'; '.join(named.others)}")
+    return Neighbourhood(searcher.db, searcher.filters).entity(named.id)
+
+
+def _fill(
+    answer: Answer, searcher: Searcher, query: Query, plan: Plan, ordering: Ordering, one: _Kind
+) -> None:
     until = query.offset + query.limit
-    depth = max(until, MIN_SCORE_WINDOW if query.min_score else 0)
-    if one.kind == MEMORY and "graph" in RECIPES[query.recipe]:
-        fused, total = _walked(searcher, plan, depth)
-    else:
-        fused, total = _ranked(searcher, plan, one.kind, depth)
+    depth = max(until, MIN_SCORE_WINDOW if query.min_score else VERDICT_DEPTH)
+    fused, total, seeds = ordering.order(one.kind, depth)
+    weight = ordering.rarity(one.kind)
     if query.min_score:
-        judged = _judge(searcher, plan, one.kind, fused[:MIN_SCORE_WINDOW])
+        judged = _judge(searcher, plan, weight, one.kind, fused[:MIN_SCORE_WINDOW])
+        first = judged[:VERDICT_DEPTH]
         answer.truncated |= total > MIN_SCORE_WINDOW
         judged = [row for row in judged if row.relevance >= query.min_score]
         total = len(judged)
         judged = judged[query.offset : until]
     else:
-        judged = _judge(searcher, plan, one.kind, fused[query.offset : until])
+        # The first ones are judged for any page, so that the verdict on an answer is that of its query.
+        page = fused[max(query.offset, VERDICT_DEPTH) : until]
+        judged = _judge(searcher, plan, weight, one.kind, [*fused[:VERDICT_DEPTH], *page])
+        first = judged[:VERDICT_DEPTH]
+        judged = [*first[query.offset : until], *judged[len(first) :]]
+    answer.best_relevance = max([answer.best_relevance, *(round(row.relevance, 4) for row in first)])
     answer.totals[one.key] = total
     answer.truncated |= total > query.offset + len(judged)
     pks = [row.item.pk for row in judged]
     read = {MEMORY: searcher.memories, ENTITY: searcher.entities, RELATION: searcher.relations}[one.kind]
     items = read(pks)
     shown = [_shown(items[row.item.pk], row, explain=query.explain) for row in judged]
+    if query.explain and seeds:
+        walked = [row.item.pk for row in judged if row.item.found.keys() & {"graph", "near"}]
+        ways = ways_to(searcher, one.kind, walked, seeds)
+        for row, hit in zip(judged, shown, strict=True):
+            if row.item.pk in ways:
+                hit["channels"]["near" if plan.near is not None else "graph"]["path"] = ways[row.item.pk]
     setattr(answer, one.key, shown)
 
 
-def _ranked(searcher: Searcher, plan: _Plan, kind: Kind, depth: int) -> tuple[list[Fused], int]:
-    """The first `depth` items of the fused order, and how many there are in all."""
-    weights = RECIPES[plan.recipe]
-    vector = plan.vector if plan.vector is not None and searcher.has_vectors else None
-    if "lexical" not in weights:
-        if vector is None:
-            return [], 0
-        rows = searcher.nearest(kind, vector, depth=depth)
-        return fuse([Channel("semantic", 1.0, rows)]), searcher.with_vectors(kind)
-    near = searcher.nearest(kind, vector, depth=POOL) if vector is not None else []
-    words = _lexical(searcher, plan.match, kind, depth=POOL + depth, also=[row.pk for row in near])
-    if vector is None:
-        return fuse([Channel("lexical", weights["lexical"], words.rows)])[:depth], words.total
-    known = {row.pk for row in near}
-    further = [row for row in words.rows if row.rank <= POOL and row.pk not in known]
-    cosines = searcher.cosines(kind, vector, [row.pk for row in further])
-    # Their rank by meaning is unknown, only that it is beyond the pool.
-    completed = [row._replace(score=cosines[row.pk], rank=0) for row in further if row.pk in cosines]
-    fused = fuse(
-        [
-            Channel("lexical", weights["lexical"], words.rows),
-            Channel("semantic", weights["semantic"], [*near, *completed]),
-        ]
-    )
-    both = len(known.intersection(row.pk for row in words.rows))
-    return fused[:depth], words.total + len(near) - both
-
-
-def _walked(searcher: Searcher, plan: _Plan, depth: int) -> tuple[list[Fused], int]:
-    """The flat order of memories, led by those that the walk brings the most mass to."""
-    flat, total = _ranked(searcher, plan, MEMORY, max(depth, POOL))
-    facts, _ = _ranked(searcher, plan, RELATION, DEFAULT.facts)
-    near = Neighbourhood(searcher.db, searcher.filters)
-    mass = walk(near, plan.query.text, flat, facts)
-    best = max(mass.values(), default=0.0)
-    known = {one.pk: one for one in flat}
-    ids = searcher.ids(MEMORY, mass.keys())
-    ranked = sorted(ids, key=lambda pk: (-mass[pk], ids[pk]))
-    led: list[Fused] = []
-    for rank, pk in enumerate(ranked, start=1):
-        found = Ranked(pk, ids[pk], mass[pk], rank)
-        held = known.pop(pk, None)
-        score = mass[pk] / best + FLAT_SHARE * (held.score if held else 0.0)
-        led.append(Fused(pk, ids[pk], score, {**(held.found if held else {}), "graph": found}))
-    led += [one._replace(score=FLAT_SHARE * one.score) for one in known.values()]
-    led.sort(key=lambda one: (-one.score, one.id))
-    return led[:depth], total + sum(1 for one in led if not one.found.keys() - {"graph"})
-
-
-def _lexical(
-    searcher: Searcher, match: str | None, kind: Kind, *, depth: int, also: Iterable[int]
-) -> Ranking:
-    return NO_RANKING if match is None else searcher.lexical(kind, match, depth=depth, also=also)
-
-
-def _judge(searcher: Searcher, plan: _Plan, kind: Kind, items: Sequence[Fused]) -> list[_Judged]:
+def _judge(
+    searcher: Searcher, plan: Plan, weight: Mapping[Term, float], kind: Kind, items: Sequence[Fused]
+) -> list[_Judged]:
     """The items with their relevance and the words of the query that they contain."""
     if not items:
         return []
     pks = [item.pk for item in items]
-    weight = {term: searcher.rarity(kind, term.expression) for term in plan.terms}
     holders = {term: searcher.matched(kind, term.expression, pks) for term in plan.terms}
     whole = sum(weight.values())
     cosines = {item.pk: item.found["semantic"].score for item in items if "semantic" in item.found}
@@ -392,7 +312,7 @@ def _judge(searcher: Searcher, plan: _Plan, kind: Kind, items: Sequence[Fused]) 
         coverage = sum(weight[term] for term in held) / whole if whole else None
         cosine = cosines.get(item.pk)
         words = [f"{term.text}*" if term.prefix else term.text for term in held]
-        judged.append(_Judged(item, relevance(cosine, coverage), cosine, words))
+        judged.append(_Judged(item, relevance(cosine, coverage, kind), cosine, coverage, words))
     return judged
 
 
@@ -413,16 +333,23 @@ def _shown(item: dict[str, Any], row: _Judged, *, explain: bool) -> dict[str, An
         if row.cosine is not None:
             channels.setdefault("semantic", {"rank": None, "score": _figure(row.cosine)})
     figures = {"score": _figure(row.item.score), "relevance": round(row.relevance, 4), "channels": channels}
+    if explain:
+        figures["judged"] = {
+            "cosine": None if row.cosine is None else _figure(row.cosine),
+            "coverage": None if row.coverage is None else _figure(row.coverage),
+        }
     return item | figures
 
 
-def _elsewhere(searcher: Searcher, plan: _Plan) -> dict[str, int] | None:
-    """How much other scopes hold that could have answered; `None` when they hold nothing."""
-    if searcher.filters.scopes is None:
+def _elsewhere(searcher: Searcher, plan: Plan, *, by_words: bool) -> dict[str, int] | None:
+    """How much other scopes hold that could have answered; `None` when they hold nothing.
+
+    That is what contains a word of the query, `by_words` or where nothing has been compared by meaning;
+    else it is everything.
+    """
+    if plan.match is None or searcher.sees_all:
         return None
-    match = plan.match if plan.vector is None else None
-    if match is None and plan.vector is None:
-        return None
+    match = plan.match if by_words or plan.vector is None else None
     counts = {one.key: 0 for one in _KINDS}
     scopes: set[int] = set()
     for kind, key in _kinds(searcher.filters):

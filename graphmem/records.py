@@ -112,6 +112,7 @@ class MemoryRecord:
     valid_at: str | None = None
     invalid_at: str | None = None
     expired_at: str | None = None
+    id_aliases: list[str] = field(default_factory=list)
     origins: list[Claim] | None = None
     place: Place = NO_PLACE
     digest: bytes = b""

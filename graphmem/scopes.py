@@ -74,6 +74,11 @@ def default_scope(cwd: Path) -> str:
     return scope
 
 
+def is_gone(scope: str) -> bool:
+    """Whether a scope is the path of a repository that does not exist on this machine."""
+    return scope.startswith(REPO) and not os.path.lexists(scope.removeprefix(REPO))
+
+
 def visible_scopes(scope: str) -> tuple[str, ...]:
     """The scopes that a read in this scope sees, its own first."""
     return (GLOBAL_SCOPE,) if scope == GLOBAL_SCOPE else (scope, GLOBAL_SCOPE)

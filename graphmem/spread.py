@@ -2,7 +2,7 @@
 
 The stationary distribution of a walk that follows a link with probability `damping` and else returns to
 the seeds is the sum over t of (1 - damping) * damping^t * W^t * seeds (Page et al. 1999; personalised as
-in HippoRAG, arXiv 2405.14831). With a damping of one half five rounds hold 97 % of it, so the sum is
+in HippoRAG, arXiv 2405.14831). With a damping of .65 five rounds hold 92 % of it, so the sum is
 cut there, and nodes that hold next to nothing are not followed: the cost is that of the neighbourhood.
 """
 
@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 Node: TypeAlias = int
 Links: TypeAlias = Mapping[Node, Sequence[tuple[Node, float]]]
 
-DAMPING: Final = 0.5
+DAMPING: Final = 0.65
 ROUNDS: Final = 5
 LEAST: Final = 2e-4
 """The share of all mass below which a node is not followed."""

@@ -37,6 +37,15 @@ def _from_number(number: float) -> str:
     raise ValueError("a number too large for a time")
 
 
+def parse_bound(text: str, *, last: bool) -> str:
+    """The canonical time that a text bounds something by; a date is its first or its last millisecond.
+
+    Raises `ValueError` for what is no time.
+    """
+    time = parse_time(text)[0]
+    return f"{time[:10]}T23:59:59.999Z" if last and _DATE_ONLY.match(text.strip()) else time
+
+
 def parse_time(value: object) -> tuple[str, bool]:
     """The canonical text of a time, and whether its zone or unit had to be guessed.
 

@@ -24,6 +24,7 @@ from graphmem.records import Place
 
 from ._json_document import CONFLICT, Document, Valued
 from ._json_values import MAX_DEPTH, Scanner
+from ._memory_server_shapes import recognised as memory_server
 from ._shapes import CONTAINERS, is_canonical, is_foreign, is_start_of_record
 from ._window import Window
 
@@ -46,9 +47,11 @@ class JsonlImporter(Importer):
         does not hide the rest; and where no line ends in `head`, a suffix for lines of JSON decides,
         unless what is seen is JSON of another kind.
         """
+        plain = name.lower().removesuffix(".gz").removesuffix(".zst")
+        if memory_server(head, lines=plain.endswith(_SUFFIXES)) is not None:
+            return None  # whose reader takes records of ours as well
         seen = json_head(head)
         why = _recognised(seen)
-        plain = name.lower().removesuffix(".gz").removesuffix(".zst")
         if why is not None or not plain.endswith(_SUFFIXES):
             return why
         first, *others = head.lstrip().split(b"\n")

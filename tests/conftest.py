@@ -9,13 +9,18 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import Done, Run
 from hypothesis import HealthCheck, settings
 
 from graphmem.cli import main
+
+if TYPE_CHECKING:
+    from hash_encoder import HashEncoder
+
+    from graphmem.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent / "embed"))
 
@@ -101,3 +106,20 @@ def nobody(guarded: Path) -> Iterator[None]:
     yield
     if root:
         os.seteuid(0)
+
+
+@pytest.fixture
+def encoder() -> HashEncoder:
+    """An encoder without a model."""
+    from hash_encoder import HashEncoder
+
+    return HashEncoder()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store in memory with the records of `editing`, each with its vectors."""
+    from editing import filled
+
+    with filled(tmp_path) as opened:
+        yield opened

@@ -61,4 +61,5 @@ def fill(store: Store, folder: Path, encoder: Encoder | None = None) -> None:
         writer = store.writer()
         writer.add_redirect(store.scopes.pk("repo:/a"), "Old Auth", "svc", "svc", auth)
         writer.add_redirect(store.scopes.pk("global"), "Very Old Auth", None, "", auth)
+        writer.add_id_alias(1, "m1 as it was", store.db.execute("SELECT pk FROM memory WHERE id = 'm1'").get)
         writer.flush()

@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from graphmem.store.connection import connect, load_vectors
+from graphmem.store.sketches import INDEXES, Sketcher, out_of_step
 
 Rows = dict[str, list[tuple[Any, ...]]]
 Content = dict[str, Any]
@@ -23,6 +24,20 @@ def opened(path: Path | str) -> apsw.Connection:
     db = connect(path, write=False)
     load_vectors(db)
     return db
+
+
+def sketches_are_in_step(db: apsw.Connection) -> bool:
+    """Whether every piece of an item has its sketch, of its vector, where it belongs, and there are no others."""
+    dimension: Any = db.execute("SELECT dimension FROM encoder WHERE current").get
+    for kind, index in enumerate(INDEXES):
+        if out_of_step(db, kind) != (0, 0):
+            return False
+        for bits, vector in db.execute(
+            f"SELECT s.bits, v.vector FROM {index} AS s JOIN vector AS v ON v.pk = s.vector"
+        ).fetchall():
+            if Sketcher(db, dimension).of(vector) != bits:
+                return False
+    return True
 
 
 def words_of(db: apsw.Connection) -> dict[str, list[tuple[Any, ...]]]:
@@ -208,17 +223,7 @@ class _Reading:
                 "JOIN encoder AS e ON e.pk = v.encoder"
             ).fetchall()
         )
-        if self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vec_entity'").get is None:
-            return vectors
-        for kind, table in enumerate(_KINDS):
-            indexed = dict(self._db.execute(f"SELECT rowid, embedding FROM vec_{table}").fetchall())
-            wanted = dict(
-                self._db.execute(
-                    "SELECT c.pk, v.vector FROM chunk AS c JOIN vector AS v ON v.pk = c.vector WHERE c.kind = ?",
-                    (kind,),
-                ).fetchall()
-            )
-            assert indexed == wanted, f"the index of {table} is not what the chunks say"
+        assert sketches_are_in_step(self._db), "the sketches are not what the chunks say"
         return vectors
 
 

@@ -36,18 +36,19 @@ OWNERS = {
     "tokenizers": ("graphmem.embed",),
     "sentence_transformers": ("graphmem.embed",),
     "huggingface_hub": ("graphmem.embed",),
-    "mcp": (),
+    "mcp": ("graphmem.mcp", "graphmem.cli.mcp"),
+    "uvicorn": ("graphmem.mcp",),
 }
 STANDARD_TOO = {"compression", "_typeshed"}  # of Python 3.14, and of type checkers
 ONLY_INSIDE_FUNCTIONS = {"numpy", "torch", "onnx", "onnxruntime", "tokenizers", "sentence_transformers",
-                         "huggingface_hub", "tqdm", "zstandard", "mcp"}  # fmt: skip
+                         "huggingface_hub", "tqdm", "zstandard", "mcp", "uvicorn"}  # fmt: skip
 
 
 class Import(NamedTuple):
     module: str
     target: str
     inner: bool
-    """Whether it stands in a function."""
+    """Whether it stands in a function, or is for type checkers alone."""
     level: int
     """The dots of a relative import."""
 
@@ -72,6 +73,11 @@ def _imports(module: str) -> Iterator[Import]:
         for function in ast.walk(TREES[module])
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
         for node in ast.walk(function)
+    } | {
+        id(node)
+        for block in ast.walk(TREES[module])
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
     }
     for node in ast.walk(TREES[module]):
         if isinstance(node, ast.Import):
@@ -198,9 +204,9 @@ def test_sql_stands_in_the_store_alone() -> None:
 
 @pytest.mark.parametrize("name", formats.importer_points())
 def test_an_importer_is_loaded_under_its_installed_name(name: str) -> None:
-    assert type(formats.importer(name)).__module__ == f"graphmem.importers.{name}"
+    assert type(formats.importer(name)).__module__ == f"graphmem.importers.{name.replace('-', '_')}"
 
 
 @pytest.mark.parametrize("name", formats.exporter_points())
 def test_an_exporter_is_loaded_under_its_installed_name(name: str) -> None:
-    assert type(formats.exporter(name)).__module__ == f"graphmem.exporters.{name}"
+    assert type(formats.exporter(name)).__module__ == f"graphmem.exporters.{name.replace('-', '_')}"

@@ -91,7 +91,7 @@ def test_a_fault_at_any_statement_changes_nothing(store: Store, tmp_path: Path) 
 
     assert failed.count("BEGIN IMMEDIATE") == 2  # once without the vectors, once with them
     assert failed.count("COMMIT") == 1
-    assert any("vec_memory" in sql and sql.startswith("INSERT") for sql in failed)
+    assert any("sketch_memory" in sql and sql.startswith("INSERT") for sql in failed)
     assert any("memory_fts" in sql and sql.startswith("DELETE") for sql in failed)
     assert len(failed) > 150
     assert differences(expected, content(store.db)) == []

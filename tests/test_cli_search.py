@@ -69,19 +69,19 @@ def test_an_answer_reads_as_text(gmem: Gmem, store: SmallStore) -> None:
         id_="m1",
     )  # fmt: skip
 
-    done = gmem("auth", "retries")
+    done = gmem("auth", "service")
 
     assert done.status == 0
     assert done.out == (
-        "1. 0.96  Retries · AuthService\n"
+        "1. 1.00  Retries · AuthService\n"
         "   The auth service retries three times.\n"
         "   decision · 2026-05-08 · global · #auth #retry · notes/auth.md:3 · m1\n"
         "\n"
         "facts\n"
-        "  0.26  AuthService depends_on Postgres: Sessions are kept there.\n"
+        "  0.98  AuthService depends_on Postgres: Sessions are kept there.\n"
         "\n"
         "entities\n"
-        "  0.24  AuthService (service)\n"
+        "  0.93  AuthService (service)\n"
         "\n"
         "1 memory, 1 fact, 1 entity\n"
     )
@@ -94,8 +94,8 @@ def test_explaining_names_ranks_and_words(gmem: Gmem, store: SmallStore) -> None
 
     done = gmem("red", "car", "--explain")
 
-    assert "(rank 1) by red, car\n" in done.out
-    assert "(rank 2) by red\n" in done.out
+    assert "(rank 1) by red, car" in done.out
+    assert "(rank 2) by red" in done.out
 
 
 def test_json_has_the_published_shape(gmem: Gmem, store: SmallStore) -> None:
@@ -104,7 +104,8 @@ def test_json_has_the_published_shape(gmem: Gmem, store: SmallStore) -> None:
     answer = gmem("red car", "--json").answer
 
     assert set(answer) == {
-        "query", "hits", "entities", "facts", "totals", "truncated", "elsewhere", "recipe", "notes",
+        "query", "hits", "entities", "facts", "totals", "truncated", "relevant", "best_relevance", "elsewhere",
+        "recipe", "notes", "budget",
     }  # fmt: skip
     assert set(answer["hits"][0]) == {
         "id", "content", "title", "memory_type", "score", "relevance", "channels", "scopes", "tags", "about",

@@ -149,7 +149,7 @@ def test_the_exit_statuses_are_those_of_the_code() -> None:
 
 
 def test_every_format_is_in_the_table_of_formats() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (yes|no) \| (yes|no) \|", _page("formats.md"), re.MULTILINE)
+    rows = re.findall(r"^\| `([\w-]+)` \| (yes|no) \| (yes|no) \|", _page("formats.md"), re.MULTILINE)
     read, written = formats.importer_points(), formats.exporter_points()
 
     assert {name: (reads, writes) for name, reads, writes in rows} == {

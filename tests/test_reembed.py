@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import CLOCK, write_records
 from hash_encoder import HashEncoder
-from snapshots import content, opened, rows
+from snapshots import content, opened, rows, sketches_are_in_step
 
 from graphmem.embed import Encoder, Progress, Role
 from graphmem.errors import EncoderError, EncoderMismatch, Interrupted
@@ -84,16 +84,7 @@ def encoder_of(path: Path) -> list[Any]:
 def index_is_in_step(path: Path) -> bool:
     db = opened(path)
     try:
-        for kind, table in enumerate(("vec_entity", "vec_memory", "vec_relation")):
-            pieces = db.execute(
-                "SELECT c.pk, v.vector FROM chunk AS c JOIN vector AS v ON v.pk = c.vector "
-                "WHERE c.kind = ? ORDER BY c.pk",
-                (kind,),
-            ).fetchall()
-            indexed = db.execute(f"SELECT rowid, embedding FROM {table} ORDER BY 1").fetchall()
-            if pieces != indexed:
-                return False
-        return bool(db.execute("PRAGMA integrity_check").get == "ok")
+        return sketches_are_in_step(db) and db.execute("PRAGMA integrity_check").get == "ok"
     finally:
         db.close()
 

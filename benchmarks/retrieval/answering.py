@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from graphmem.embed import Availability, Encoder
-from graphmem.recall import HARDLY_RELEVANT, RECIPES, Answer, Query, Recipe, meaning, search
+from graphmem.recall import RECIPES, Query, Recipe, meaning, search
 from graphmem.store import Store
 from graphmem.store.search import Filters, Searcher
 from graphmem.times import now
@@ -50,12 +50,6 @@ def recipes_of_product() -> list[str]:
     return sorted((name for name in RECIPES if name != "near"), key=lambda name: name not in SINGLE)
 
 
-def best_relevance(answer: Answer) -> float:
-    """The greatest relevance of anything in an answer; 0 for an empty one."""
-    shown = (*answer.hits, *answer.entities, *answer.facts)
-    return max((float(one["relevance"]) for one in shown), default=0.0)
-
-
 def ask(path: Path, wanted: BenchmarkSet, recipe: str, encoder: Encoder | None) -> list[Result]:
     """The results of all questions of a set. Raises `NoVectorsError`.
 
@@ -77,9 +71,9 @@ def ask(path: Path, wanted: BenchmarkSet, recipe: str, encoder: Encoder | None) 
             answer = search(searcher, query, with_meaning.encoder)
             ms = (time.perf_counter() - began) * 1000
             ids = [str(hit["id"]) for hit in answer.hits]
-            best = best_relevance(answer)
-            figured = figures(wanted.metrics, ids, question.gold, refused=best < HARDLY_RELEVANT)
-            results.append(Result(question.id, question.group, figured, ids, round(best, 4), round(ms, 2)))
+            figured = figures(wanted.metrics, ids, question.gold, refused=not answer.relevant)
+            best = answer.best_relevance
+            results.append(Result(question.id, question.group, figured, ids, best, round(ms, 2)))
     return results
 
 

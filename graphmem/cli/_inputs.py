@@ -43,7 +43,7 @@ def input_options(function: _Function) -> _Function:
         ),
         click.option(
             "--from", "from_", metavar="FORMAT",
-            help="Read every input as this format: jsonl, yaml, markdown.",
+            help="Read every input as this format: jsonl, yaml, markdown, memory-server.",
         ),
     ):  # fmt: skip
         function = option(function)

@@ -96,16 +96,11 @@ def entity_meant(store: Store, text: str, scopes: tuple[str, ...] | None, kind: 
 
     Raises `EntityNotFound` with suggestions.
     """
-    from graphmem.lookup import bindable, look_up
+    from graphmem.lookup import meant
     from graphmem.store.lookup import Names
 
-    names = Names(store.db, scopes)
-    by_id = names.by_id(bindable(text)) if kind is None else None
-    if by_id is not None:
-        return by_id
-    answer = look_up(names, text, kind)
-    found = answer.found
-    if answer.others:
-        others = "; ".join(map(spelled, answer.others))
-        note(f"note: '{text}' was taken as {spelled(found)}; it could also be {others}")
+    found, others = meant(Names(store.db, scopes), text, kind)
+    if others:
+        named = "; ".join(map(spelled, others))
+        note(f"note: '{text}' was taken as {spelled(found)}; it could also be {named}")
     return found

@@ -16,6 +16,7 @@ from graphmem.errors import UsageError
 from graphmem.terminal import visible, write, write_json
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_UNITS = ("B", "kB", "MB", "GB")
 
 
 def standard_options(function: _Function) -> _Function:
@@ -65,6 +66,15 @@ def output(result: Any, *, as_json: bool, text: Callable[[], str]) -> None:
 def number(count: int, one: str, many: str = "") -> str:
     """A count with what is counted, one or many."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def size(count: int) -> str:
+    """A number of bytes in a unit that people read."""
+    told, unit = float(count), 0
+    while told >= 1000 and unit + 1 < len(_UNITS):
+        told /= 1000
+        unit += 1
+    return f"{told:.3g} {_UNITS[unit]}" if unit else f"{count} B"
 
 
 def _print(writer: Callable[[Any, TextIO], None], what: Any) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     default="jsonl",
     show_default=True,
     metavar="FORMAT",
-    help="jsonl, yaml, or markdown, which is a folder of notes.",
+    help="jsonl, yaml, markdown, which is a folder of notes, or memory-server.",
 )
 @click.option(
     "-o",
@@ -133,4 +133,8 @@ def _text(report: ExportReport) -> str:
     )  # fmt: skip
     where = "" if report.target == "-" else f" to {visible(report.target)}"
     files = f" in {report.files:,} files" if report.files != 1 else ""
-    return f"exported {counts}{where}{files}"
+    told = f"exported {counts}{where}{files}"
+    if report.lost:
+        lost = ", ".join(f"{what} ({count:,})" for what, count in report.lost.items())
+        told += f"\nthe format cannot hold: {lost}"
+    return told

@@ -20,7 +20,8 @@ from graphmem.cli._shared import configuration, note, output, standard_options
 from graphmem.cli._times import moment
 from graphmem.errors import EXIT_DONE, EXIT_FINDINGS, InputUnreadable, NothingUsable, UsageError
 from graphmem.findings import Finding, finding
-from graphmem.recall import RECIPES, Answer, Meaning, Query, find_entity, meaning
+from graphmem.fusion import FUSIONS
+from graphmem.recall import DEFAULT_RECIPE, RECIPES, Answer, Meaning, Query, Recipe, find_entity, meaning
 from graphmem.recall import search as recall
 from graphmem.records import Place
 from graphmem.render import line_of
@@ -75,9 +76,20 @@ _HINT: Final = 'write one JSON object a line, for example {"query": "…"}'
 @click.option(
     "--recipe",
     type=click.Choice(list(RECIPES)),
-    default="hybrid",
+    help="By words, by meaning, by both, walking on through the graph, or near to an entity.  "
+    f"[default: {DEFAULT_RECIPE}]",
+)
+@click.option(
+    "--near",
+    metavar="NAME",
+    help="What is near to this entity in the graph first; the recipe is then 'near'.",
+)
+@click.option(
+    "--fusion",
+    type=click.Choice(FUSIONS),
+    default="sum",
     show_default=True,
-    help="By words, by meaning, or both.",
+    help="Add up scores, or reciprocal ranks.",
 )
 @click.option(
     "--min-score",
@@ -85,6 +97,12 @@ _HINT: Final = 'write one JSON object a line, for example {"query": "…"}'
     default=0.0,
     metavar="X",
     help="Only what has at least this relevance.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Fit each answer into about N tokens of a language model.",
 )
 @click.option("--explain", is_flag=True, help="Say why each was found.")
 @click.option(
@@ -97,7 +115,8 @@ _HINT: Final = 'write one JSON object a line, for example {"query": "…"}'
 def search(
     query: tuple[str, ...], scopes: tuple[str, ...], all_scopes: bool, kinds: tuple[str, ...],
     types: tuple[str, ...], tags: tuple[str, ...], since: str | None, until: str | None, entity: str | None,
-    limit: int, offset: int, recipe: Any, min_score: float, explain: bool, queries: str | None,
+    limit: int, offset: int, recipe: Any, near: str | None, fusion: Any, min_score: float,
+    max_tokens: int | None, explain: bool, queries: str | None,
     db: str | None, graph: str | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Find memories, facts and entities.
@@ -108,7 +127,8 @@ def search(
     memory or fact became true, or else was stored, and when an entity was stored. What no longer holds is
     not found.
 
-    The first figure of a hit is its relevance, from 0 to 1; with --json there is more on each.
+    The first figure of a hit is its relevance, from 0 to 1; with --json there is more on each. Where
+    nothing is relevant that is said, and the nearest few are shown all the same.
 
     With --queries each line is an object with "query", and optionally "id", "scopes", "limit" and
     "offset". Each gets a line of JSON in the same order: its answer, or what is wrong with it as "error".
@@ -119,9 +139,10 @@ def search(
     visible = scopes_wanted(scopes, all_scopes=all_scopes)
     config = configuration(db, graph)
     filters = Filters(now(), visible, kinds, types, tags, since, until)
-    wanted = Query(" ".join(query), filters, limit, offset, recipe, min_score, explain)
+    chosen: Recipe = recipe or (DEFAULT_RECIPE if near is None else "near")
+    wanted = Query(" ".join(query), filters, limit, offset, chosen, min_score, explain, near, fusion)
     with Store(config.store) as store:
-        run = _Run(store, config, wanted, entity)
+        run = _Run(store, config, wanted, entity, max_tokens)
         if queries is not None:
             return run.many(queries)
         return run.one(as_json=as_json)
@@ -130,11 +151,14 @@ def search(
 class _Run:
     """One command: the store, what is asked of it, and what was already said."""
 
-    def __init__(self, store: Store, config: Config, query: Query, entity: str | None) -> None:
+    def __init__(
+        self, store: Store, config: Config, query: Query, entity: str | None, max_tokens: int | None
+    ) -> None:
         self._db = store.db
         self._config = config
         self._query = query
         self._entity = entity
+        self._max_tokens = max_tokens
         self._meaning: Meaning | None = None
         self._said: set[str] = set()
 
@@ -142,13 +166,22 @@ class _Run:
         """Answers the query of the command line."""
         answer = self._answer(self._query)
         self._tell(answer.notes)
-        scopes = self._query.filters.scopes
+        said: dict[str, Any] = {"query": self._query.text}
+        if as_json:
+            self._bound(answer, said)
         output(
-            {"query": self._query.text, **answer.as_dict()},
+            said | answer.as_dict(),
             as_json=as_json,
-            text=lambda: as_text(answer, self._query, scopes, self._shared(answer)),
+            text=lambda: as_text(answer, self._query, self._shared(answer), self._max_tokens),
         )
         return EXIT_DONE
+
+    def _bound(self, answer: Answer, beside: dict[str, Any]) -> None:
+        """Makes an answer in JSON fit, together with what stands beside it."""
+        if self._max_tokens is not None:
+            from graphmem.budget import bound_json
+
+            bound_json(answer, self._max_tokens, beside)
 
     def _shared(self, answer: Answer) -> frozenset[str]:
         """The names that memories of the answer are about and that several visible entities have."""
@@ -173,7 +206,9 @@ class _Run:
                     self._write({"line": number, "error": told})
                 else:
                     answer = self._answer(self._asked(item))
-                    self._write({"line": number, "id": item.get("id"), **answer.as_dict()})
+                    said: dict[str, Any] = {"line": number, "id": item.get("id")}
+                    self._bound(answer, said)
+                    self._write(said | answer.as_dict())
         if not number:
             raise NothingUsable(f"'{label}' holds no query", _HINT)
         return status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,7 @@ import click
 
 from graphmem import scopes as scopes_of
 from graphmem.cli._reading import reading
-from graphmem.cli._shared import configuration, here, output, standard_options
+from graphmem.cli._shared import configuration, here, output, size, standard_options
 from graphmem.errors import UsageError
 from graphmem.records import GLOBAL_SCOPE
 from graphmem.terminal import visible
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 20
 """How many scopes are listed one by one."""
-_UNITS: Final = ("B", "kB", "MB", "GB")
 
 
 @click.command()
@@ -87,14 +85,8 @@ def _vectors(found: Status) -> str:
 
 def _size(path: Path) -> str:
     """The size of the store's files."""
-    size = 0.0
-    for file in (path, path.with_name(f"{path.name}-wal")):
-        size += file.stat().st_size if file.exists() else 0
-    unit = 0
-    while size >= 1000 and unit + 1 < len(_UNITS):
-        size /= 1000
-        unit += 1
-    return f"{size:.3g} {_UNITS[unit]}" if unit else f"{size:.0f} B"
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return size(sum(file.stat().st_size for file in files if file.exists()))
 
 
 def _scopes(found: Status) -> Iterator[str]:
@@ -117,12 +109,5 @@ def _scope(one: ScopeCounts) -> str:
         (one.relations, "relation", "relations"),
     )
     held = ", ".join(f"{count:,} {single if count == 1 else many}" for count, single, many in counts if count)
-    gone = " [not there any more]" if is_gone(one.name) else ""
+    gone = " [not there any more]" if scopes_of.is_gone(one.name) else ""
     return visible(f"{one.name}: {held}{gone}")
-
-
-def is_gone(scope: str) -> bool:
-    """Whether a scope is the path of a repository that does not exist on this machine."""
-    if not scope.startswith(scopes_of.REPO):
-        return False
-    return not os.path.lexists(scope.removeprefix(scopes_of.REPO))

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from graphmem import lexical
-from graphmem.commit.context import MEMORY_SCOPES, BatchContext, Refused, natural_key
+from graphmem.commit.context import FOR_GOOD, MEMORY_SCOPES, BatchContext, Refused, natural_key
 from graphmem.commit.merge import Merger, said_of_record
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
 from graphmem.prepare import canonical_json
-from graphmem.records import MemoryRecord, Ref
+from graphmem.records import MemoryRecord, Record, Ref
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, MENTION, Row, encoded, json_or_none
 from graphmem.ulid import from_seed, memory_key
 
@@ -62,7 +62,7 @@ class Memories:
         for target, group in groups.items():
             if isinstance(target, int):
                 self._merge(target, group)
-            elif len(group) == 1 and not group[0].record.origins:
+            elif len(group) == 1 and not (group[0].record.origins or group[0].record.id_aliases):
                 self._make(target, group[0])
             else:
                 self._merge(None, group, target)
@@ -219,8 +219,11 @@ class Memories:
         else:
             if changed and old is not None:
                 self._change(pk, row, old, about, mentions)
-            self._context.touch(MEMORY, pk, len(accepted), changed=changed)
+            further = self._alias_ids(pk, row["id"], accepted)
+            self._context.touch(MEMORY, pk, len(accepted), changed=FOR_GOOD if further else changed)
         self._merger.write(MEMORY, pk, merged)
+        if old is None:
+            self._alias_ids(pk, row["id"], accepted)
         for one in accepted:
             self._context.see(one)
         if merged.ties:
@@ -228,6 +231,14 @@ class Memories:
             self._context.note(
                 "tied-values", f"memory '{row['id']}': several values for {fields}", accepted[0]
             )
+
+    def _alias_ids(self, pk: int, id_: str, accepted: Iterable[Record]) -> bool:
+        """Keeps further ids as aliases, but for those of another memory; whether there were new ones."""
+        given = {alias for one in accepted if isinstance(one, MemoryRecord) for alias in one.id_aliases}
+        new = [alias for alias in sorted(given - {id_}) if self._writer.by_id(MEMORY, alias) is None]
+        for alias in new:
+            self._writer.add_id_alias(MEMORY, alias, pk)
+        return bool(new)
 
     def _text(self, row: Row, about: list[int]) -> tuple[str, ...]:
         names = sorted(self._references.name(pk) for pk in about)

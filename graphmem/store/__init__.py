@@ -16,8 +16,8 @@ from graphmem.store.connection import SCHEMA_VERSION, SCRATCH_PATH, connect, is_
 from graphmem.store.mentions import rebuild
 from graphmem.store.run import RunTables
 from graphmem.store.sets import Scopes
-from graphmem.store.vectors import StoredEncoder, current_encoder, has_index, need_index, use_encoder
-from graphmem.store.write import Writer
+from graphmem.store.vectors import StoredEncoder, current_encoder, has_encoder, need_index, use_encoder
+from graphmem.store.write import TABLES, Writer
 
 MEMORY_PATH: Final = ":memory:"
 
@@ -36,7 +36,7 @@ class Store:
         self._scratch: TemporaryDirectory[str] | None = None
         self.db: apsw.Connection = connect(path, write=write)
         self.scopes = Scopes(self.db)
-        if write and has_index(self.db):
+        if write and has_encoder(self.db):
             need_index(self.db)
 
     @classmethod
@@ -107,6 +107,7 @@ class Store:
         # Not `with self.db`, which keeps every other thread from running while it waits for the lock.
         with translated(self.path):
             self.db.execute("BEGIN IMMEDIATE")
+            self.scopes.forget()  # another process may have emptied the store since
             try:
                 yield
                 self.db.execute("COMMIT")
@@ -154,6 +155,13 @@ class Store:
     def has_batch(self, number: int) -> bool:
         """Whether a batch is stored."""
         return self.db.execute("SELECT 1 FROM batch WHERE pk = ?", (number,)).get is not None
+
+    def is_empty(self) -> bool:
+        """Whether the store holds no item at all."""
+        return not any(
+            self.db.execute(f"SELECT 1 FROM {table} LIMIT 1").get  # noqa: S608
+            for table in TABLES
+        )
 
     def has_memories(self) -> bool:
         """Whether the store holds any memory."""

@@ -12,8 +12,9 @@ from graphmem.findings import Finding, finding
 from graphmem.names import kind_key, name_keys, predicate_key
 from graphmem.records import KINDS
 from graphmem.store import Store
-from graphmem.store.connection import SCHEMA_VERSION, load_vectors
-from graphmem.store.vectors import INDEXES, current_encoder, has_index
+from graphmem.store.connection import SCHEMA_VERSION
+from graphmem.store.sketches import INDEXES, out_of_step
+from graphmem.store.vectors import current_encoder
 from graphmem.store.write import TABLES
 
 _SHOWN: Final = 20
@@ -116,8 +117,6 @@ class _Check:
     def __init__(self, store: Store) -> None:
         self._db: Any = store.db
         self._path = store.path
-        self._indexed = has_index(store.db)
-        self._loaded = self._indexed and load_vectors(store.db)
 
     def findings(self) -> Iterator[Finding]:
         """Everything that is wrong, in a fixed order; of a file that cannot be read only that."""
@@ -143,7 +142,7 @@ class _Check:
     def _damage(self) -> Iterator[Finding]:
         """What SQLite says of the file, its full-text tables included."""
         for (said,) in self._db.execute(f"PRAGMA integrity_check({_SHOWN})").fetchall():
-            if said != "ok" and not (not self._loaded and "no such module: vec0" in said):
+            if said != "ok":
                 yield self._found("store-damage", said)
 
     def _references(self) -> Iterator[Finding]:
@@ -209,7 +208,7 @@ class _Check:
                 held = {(key, step, alias) for _, key, step, alias in keys}
                 entity, keys = next(stored, (None, iter(())))
             wanted = {(key, step, 0) for key, step in name_keys(name)}
-            for alias in (*json.loads(aliases or "[]"), *former.get(pk, ())):
+            for alias in {*json.loads(aliases or "[]"), *former.get(pk, ())} - {name}:
                 wanted |= {(key, step, 1) for key, step in name_keys(alias)}
             wrong += held != wanted
         if wrong:
@@ -233,17 +232,15 @@ class _Check:
         bare = {}
         for kind, table in enumerate(TABLES):
             bare[KINDS[kind]] = self._count(_BARE_ITEMS.format(table=table, kind=kind))
-            if self._loaded:
-                yield from self._vector_index(kind)
+            yield from self._sketches(kind)
         if any(bare.values()):
             told = ", ".join(f"{count:,} of kind {kind}" for kind, count in bare.items() if count)
             yield self._found("store-without-vectors", f"items without a vector: {told}")
 
-    def _vector_index(self, kind: int) -> Iterator[Finding]:
-        """Compares the rows of a vec0 index with the pieces of items they stand for."""
-        indexed = {row for (row,) in self._db.execute(f"SELECT rowid FROM {INDEXES[kind]}")}  # noqa: S608
-        pieces = {pk for (pk,) in self._db.execute("SELECT pk FROM chunk WHERE kind = ?", (kind,))}
-        for count, how in ((len(pieces - indexed), "missing"), (len(indexed - pieces), "too many")):
+    def _sketches(self, kind: int) -> Iterator[Finding]:
+        """Compares the sketches of vectors with the pieces of items that they stand for."""
+        missing, stray = out_of_step(self._db, kind)
+        for count, how in ((missing, "missing"), (stray, "too many")):
             if count:
                 message = f"the index '{INDEXES[kind]}' has {_rows(count)} {how}"
                 yield self._found("store-vector", message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,7 @@ from graphmem.errors import (
 )
 from graphmem.store.mentions import rebuild
 from graphmem.store.schema import MIGRATIONS, migration_sql
+from graphmem.store.sketches import has_former, replace_former
 
 APPLICATION_ID: Final = 0x676D656D  # "gmem"
 SCHEMA_VERSION: Final = len(MIGRATIONS)
@@ -57,6 +58,10 @@ def translated(path: object) -> Iterator[None]:
         raise StoreDamaged(
             f"{path}: not a sound database ({error})", "restore a backup of the file"
         ) from error
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(
+            f"{path}: a text in it is damaged ({error})", "restore a backup of the file"
+        ) from error
     except (apsw.NoMemError, apsw.TooBigError) as error:
         raise StoreError(
             f"{path}: SQLite cannot hold what it read ({error})",
@@ -75,7 +80,10 @@ def _vec0_path() -> str | None:
 
 
 def load_vectors(db: apsw.Connection) -> bool:
-    """Loads the vec0 extension into the connection; False when it is not available here."""
+    """Loads the vector extension into the connection, once; False when it is not available here."""
+    with suppress(apsw.SQLError):
+        db.execute("SELECT vec_version()")
+        return True
     path = _vec0_path()
     if path is None:
         return False
@@ -163,8 +171,19 @@ def _migrate(db: apsw.Connection, path: str) -> None:
             db.execute(migration_sql(version))
             if MIGRATIONS[version].mentions and version:
                 rebuild(db)
+            if MIGRATIONS[version].sketches and has_former(db):
+                _replace_vec0(db, path)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {version + 1}")
+
+
+def _replace_vec0(db: apsw.Connection, path: str) -> None:
+    if not load_vectors(db):
+        raise StoreError(
+            f"{path}: the index of its vectors cannot be made anew, since sqlite-vec cannot be loaded here",
+            "reinstall sqlite-vec",
+        )
+    replace_former(db)
 
 
 def connect(path: str | Path, *, write: bool) -> apsw.Connection:
@@ -204,6 +223,28 @@ def connect(path: str | Path, *, write: bool) -> apsw.Connection:
             db.close()
             raise
     return db
+
+
+@contextmanager
+def as_it_is(path: str | Path, *, write: bool = False) -> Iterator[tuple[apsw.Connection, int]]:
+    """A connection to a store of any schema that is known, never migrated, with its schema version.
+
+    The version is 0 for an empty file. Closing it moves nothing from the log into the file. Raises as
+    `connect` does.
+    """
+    name = str(path)
+    timeout = _busy_timeout()
+    if not is_there(name):
+        raise StoreNotFound(f"there is no store at {name}", "import something, or name it with --db")
+    with translated(name), _foreign(name):
+        db = _opened(name, timeout, write=write)
+        try:
+            db.set_busy_timeout(timeout)
+            db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            yield db, _identify(db, name)
+        finally:
+            db.close()
 
 
 def _opened(name: str, timeout: int, *, write: bool) -> apsw.Connection:

@@ -196,7 +196,8 @@ class Exporting:
                     "source": source if position is None else {"uri": source, "position": position},
                     "properties": _loaded(properties), "state": state if state != "active" else None,
                     "archived_by": by, "created_at": created, "updated_at": updated, "valid_at": valid,
-                    "invalid_at": invalid, "expired_at": expired, "origins": self._claims(MEMORY, pk),
+                    "invalid_at": invalid, "expired_at": expired,
+                    "id_aliases": self._id_aliases(MEMORY, pk), "origins": self._claims(MEMORY, pk),
                 },
             )  # fmt: skip
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 HUB: Final = 300
 """An entity that more memories are linked to says nothing about any of them, and is not walked through."""
 _RELATIONS: Final = 500
-_NEIGHBOUR: Final = 0.3
-"""What the memory before or after in the same source weighs, against 1 for an entity."""
+_RELATION: Final = 0.5
+"""What a relation between two entities weighs; a memory that mentions one weighs 1 / log(2 + memories)."""
 
 
 def entity_node(pk: int) -> int:
@@ -81,7 +81,7 @@ class Neighbourhood:
             if memory in seen:
                 found[entity_node(entity)].append((memory_node(memory), weight))
         for entity, far, count in self._related(entities):
-            found[entity_node(entity)].append((entity_node(far), count))
+            found[entity_node(entity)].append((entity_node(far), _RELATION * count))
 
     def _related(self, entities: list[int]) -> Iterable[tuple[int, int, float]]:
         """(entity, other entity, how many relations join them)."""
@@ -98,16 +98,17 @@ class Neighbourhood:
         return ((entity, other, float(count)) for (entity, other), count in counts.items())
 
     def _from_memories(self, memories: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
-        linked: list[tuple[int, int, int]] = []
-        for memory in memories:
-            linked += [(memory, entity, role) for entity, role in self._db.execute(_ENTITIES_OF, (memory,))]
+        import apsw
+
+        if not memories:
+            return
+        those = {"those": apsw.carray(array("q", memories))}
+        linked: list[tuple[int, int, int]] = self._db.execute(_ENTITIES_OF, those).fetchall()
         seen = self.visible(ENTITY, {entity for _, entity, _ in linked})
         for memory, entity, role in linked:
             if entity in seen and self.degree(entity) <= HUB:
                 weight = (2 if role == 0 else 1) / math.log(2 + self.degree(entity))
                 found[memory_node(memory)].append((entity_node(entity), weight))
-        for memory, beside in self._ask(_BESIDE, MEMORY, memories):
-            found[memory_node(memory)].append((memory_node(beside), _NEIGHBOUR))
 
     # ---- seeds ------------------------------------------------------------------------------------
 
@@ -125,6 +126,23 @@ class Neighbourhood:
             relations,
         )
         return {pk: (subject, object_) for pk, subject, object_ in rows}
+
+    def entity(self, id_: str) -> int:
+        """The row number of the entity with an id. Raises `KeyError`."""
+        pk = self._db.execute("SELECT pk FROM entity WHERE id = ?", (id_,)).get
+        if pk is None:
+            raise KeyError(id_)
+        return int(pk)
+
+    def holding(self, entity: int, memories: Sequence[int]) -> list[int]:
+        """Those of some memories that are about an entity, mention it, or state a relation of it."""
+        import apsw
+
+        if not memories:
+            return []
+        those = apsw.carray(array("q", memories))
+        rows = self._db.execute(_HOLDING, {"those": those, "entity": entity})
+        return [pk for (pk,) in rows]
 
     def stating(self, relations: Sequence[int]) -> list[tuple[int, int]]:
         """(relation, memory) of the memories that state relations."""
@@ -169,17 +187,22 @@ SELECT memory, min(role) FROM (
 ) GROUP BY memory
 """
 _ENTITIES_OF: Final = """
-SELECT entity, min(role) FROM (
-  SELECT entity, role FROM memory_link WHERE memory = ?1
-  UNION ALL SELECT entity, 1 FROM mention WHERE memory = ?1
-  UNION ALL SELECT r.subject, 1 FROM memory AS m CROSS JOIN stated_by AS s ON s.memory = m.id
-    CROSS JOIN relation AS r ON r.pk = s.relation WHERE m.pk = ?1
-  UNION ALL SELECT r.object, 1 FROM memory AS m CROSS JOIN stated_by AS s ON s.memory = m.id
-    CROSS JOIN relation AS r ON r.pk = s.relation WHERE m.pk = ?1
-) GROUP BY entity
+SELECT memory, entity, min(role) FROM (
+  SELECT l.memory, l.entity, l.role
+  FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.memory = c.value
+  UNION ALL SELECT l.memory, l.entity, 1
+  FROM carray(:those) AS c CROSS JOIN mention AS l ON l.memory = c.value
+  UNION ALL SELECT m.pk, r.subject, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
+  CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
+  UNION ALL SELECT m.pk, r.object, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
+  CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
+) GROUP BY memory, entity
 """
-_BESIDE: Final = """
-SELECT a.pk, i.pk FROM carray(:those) AS c CROSS JOIN memory AS a ON a.pk = c.value
-CROSS JOIN memory AS i ON i.source = a.source AND i.position IN (a.position - 1, a.position + 1)
-WHERE a.source IS NOT NULL AND {condition}
+_HOLDING: Final = """
+SELECT m.pk FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
+WHERE EXISTS (SELECT 1 FROM memory_link WHERE memory = m.pk AND entity = :entity)
+ OR EXISTS (SELECT 1 FROM mention WHERE memory = m.pk AND entity = :entity)
+ OR EXISTS (SELECT 1 FROM stated_by AS s CROSS JOIN relation AS r ON r.pk = s.relation
+   WHERE s.memory = m.id AND (r.subject = :entity OR r.object = :entity))
+ORDER BY m.pk
 """

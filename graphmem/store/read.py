@@ -190,6 +190,10 @@ class Reader:
             )  # fmt: skip
         return Page(items, self._count("entity", condition), offset)
 
+    def relations(self, limit: int, offset: int = 0) -> Page:
+        """The relations that the filters leave, by the names of their ends."""
+        return self._relations(self._condition(RELATION), limit, offset)
+
     def elsewhere(self, kind: Kind) -> tuple[int, int]:
         """How many items other scopes hold that the other filters leave, and in how many scopes."""
         if self._filters.scopes is None:

@@ -2,8 +2,8 @@
 
 Two encoders live in one store while vectors are made anew. A vector is filed under the digest of its text
 and its encoder, so the new ones are simply more rows of `vector`, which nothing points at yet. The pieces
-of items (`chunk`) and the vec0 tables stay those of the old encoder, which stays the current one.
-`change_over` puts the new pieces and new vec0 tables in their place and drops the old vectors, all in the
+of items (`chunk`) and their sketches stay those of the old encoder, which stays the current one.
+`change_over` puts the new pieces and new sketches in their place and drops the old vectors, all in the
 caller's transaction.
 """
 
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from graphmem import lexical
 from graphmem.errors import EncoderError
 from graphmem.records import KINDS
-from graphmem.store.vectors import DOCUMENT, INDEXES, StoredEncoder, find_vector, make_index
+from graphmem.store.sketches import Sketcher
+from graphmem.store.vectors import DOCUMENT, StoredEncoder, find_vector
 
 if TYPE_CHECKING:
     import apsw
@@ -176,20 +177,12 @@ class Change:
         return True
 
     def change_over(self) -> None:
-        """Puts the listed pieces in the place of the old ones, with new indexes and the new encoder."""
+        """Puts the listed pieces in the place of the old ones, with new sketches and the new encoder."""
         db = self._db
         db.execute("DELETE FROM chunk")
         db.execute("INSERT INTO chunk SELECT * FROM reembed_chunk ORDER BY pk")
         db.execute("DROP TABLE temp.reembed_chunk")
-        for table in INDEXES:
-            db.execute(f"DROP TABLE IF EXISTS {table}")
-        make_index(db, self._new[3])
-        for kind, table in enumerate(INDEXES):
-            db.execute(
-                f"INSERT INTO {table} (rowid, embedding) SELECT c.pk, v.vector FROM chunk AS c "  # noqa: S608
-                "JOIN vector AS v ON v.pk = c.vector WHERE c.kind = ? ORDER BY c.pk",
-                (kind,),
-            )
+        Sketcher(db, self._new[3]).fill()
         db.execute("UPDATE encoder SET current = (pk = ?)", (self._encoder,))
         drop_unused(db)
 

@@ -8,16 +8,18 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema: its SQL file, and whether the index of mentions must be made anew after it."""
+    """One step of the schema: its SQL file, and which index must be made anew after it."""
 
     file: str
     mentions: bool = False
+    sketches: bool = False
 
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("001_initial.sql"),
     Migration("002_mentions.sql", mentions=True),
     Migration("003_history.sql"),
+    Migration("004_sketches.sql", sketches=True),
 )
 
 

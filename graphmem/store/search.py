@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from graphmem.names import kind_key
 from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
 from graphmem.store.connection import load_vectors, translated
 from graphmem.store.lookup import Names
-from graphmem.store.vectors import StoredEncoder, current_encoder, has_index
+from graphmem.store.sketches import Sketcher
+from graphmem.store.vectors import StoredEncoder, current_encoder, has_encoder
 
 if TYPE_CHECKING:
     import apsw
@@ -27,10 +30,20 @@ Kind: TypeAlias = Literal["memory", "entity", "relation"]
 State: TypeAlias = Literal["active", "archived", "all"]
 
 NEAREST_LIMIT: Final = 4096
-"""The largest number of neighbours that vec0 gives."""
+"""More items than this are compared by their vectors, without sketches."""
 
+CANDIDATES: Final = 400
+"""How many of the nearest sketches are compared by their vectors, at least; more when more is wanted."""
+_FEW: Final = 600
+"""So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""
+_AT_ONCE: Final = 1_500
+"""So many items that contain a word are read in one go."""
 _SAMPLE: Final = 1000
 _SLACK: Final = 16
+
+
+_Row: TypeAlias = tuple[int, str, float]
+"""An item's number, id and score."""
 
 
 class Ranked(NamedTuple):
@@ -81,6 +94,8 @@ class Filters:
 _HOLDS: Final = """i.state = 'active'
  AND (i.invalid_at IS NULL OR i.invalid_at > :now) AND (i.expired_at IS NULL OR i.expired_at > :now)"""
 _STATES: Final = {"archived": "i.state = 'archived'", "all": "1"}
+_SKETCH_HOLDS: Final = "(s.until IS NULL OR s.until > :now)"
+_SKETCH_STATES: Final = {"archived": "s.until = ''", "all": "1"}
 _SINCE: Final = "ifnull(i.valid_at, i.created_at) >= :since"
 _UNTIL: Final = "ifnull(i.valid_at, i.created_at) <= :until"
 _IN_SCOPES: Final = "i.scope IN (SELECT value FROM json_each(:scopes))"
@@ -113,11 +128,19 @@ _RELATION: Final = {
 }
 
 
+_BY_NUMBER: Final = "i.pk "
+"""How a filter starts that only needs the number of an item."""
+
+
 class Condition(NamedTuple):
-    """A compiled filter: SQL over a row `i`, and what its parameters are."""
+    """A compiled filter: SQL over a row `i`, and what its parameters are.
+
+    `sketched` says the same of a sketch `s`, with a join of the item where the sketch does not say it.
+    """
 
     sql: str
     binds: dict[str, Any]
+    sketched: str = ""
 
 
 class _Table(NamedTuple):
@@ -139,42 +162,36 @@ _TABLES: Final[dict[str, _Table]] = {
 
 # ---- statements; {table} is one of the three kinds, {condition} of its filters ---------------------
 
-# The full-text table is the outer loop: term statistics are worked out once for each start of it.
 _IDS: Final = """
 SELECT i.pk, i.id FROM json_each(:items) AS c CROSS JOIN {table} AS i ON i.pk = c.value WHERE {condition}
 """
-_LEXICAL: Final = """
-WITH found AS MATERIALIZED (
-  SELECT i.pk, i.id, -bm25({table}_fts, {weights}) AS score
-  FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
-  WHERE {table}_fts MATCH :match AND {condition}
-), ranked AS (
-  SELECT pk, id, score, row_number() OVER (ORDER BY score DESC, id) AS place, count(*) OVER () AS total
-  FROM found
-)
-SELECT pk, id, score, place, total FROM ranked
-WHERE place <= :depth OR pk IN (SELECT value FROM json_each(:also)) ORDER BY place
+# The full-text table is the outer loop and gives its rows by rank: what the filters leave out costs a
+# look-up, and the loop ends when there are enough.
+_BEST: Final = """
+SELECT i.pk, i.id, -f.rank FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
+WHERE {table}_fts MATCH :match AND f.rank MATCH 'bm25({weights})' AND {condition} ORDER BY f.rank LIMIT :most
+"""
+_MATCHING_ROWS: Final = "SELECT count(*) FROM {table}_fts WHERE {table}_fts MATCH :match"
+_TOTAL: Final = """
+SELECT count(*) FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
+WHERE {table}_fts MATCH :match AND {condition}
+"""
+# The sign keeps full text from being started anew, with its statistics, for each of the rows.
+_ALSO: Final = """
+SELECT i.pk, i.id, -bm25({table}_fts, {weights}) FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
+WHERE {table}_fts MATCH :match AND +f.rowid IN (SELECT value FROM json_each(:also)) AND {condition}
 """
 _NEAREST: Final = """
-WITH near AS MATERIALIZED (
-  SELECT rowid AS chunk, distance FROM vec_{table}
-  WHERE embedding MATCH :vector AND k = :k AND rowid IN (
-    SELECT c.pk FROM {table} AS i JOIN chunk AS c ON c.item = i.pk AND c.kind = {number} WHERE {condition}
-  )
-)
-SELECT i.pk, i.id, max(1 - near.distance) AS score, count(*) FROM near
-JOIN chunk AS c ON c.pk = near.chunk JOIN {table} AS i ON i.pk = c.item
-GROUP BY i.pk ORDER BY score DESC, i.id
+WITH near AS MATERIALIZED (SELECT s.item, s.vector FROM sketch_{table} AS s {sketched} {candidates})
+SELECT near.item, 1 - vec_distance_cosine(v.vector, :vector)
+FROM near CROSS JOIN vector AS v ON v.pk = near.vector
 """
-_ALL_NEAREST: Final = """
-SELECT i.pk, i.id, max(1 - vec_distance_cosine(v.vector, :vector)) AS score, 0
-FROM {table} AS i JOIN chunk AS c ON c.item = i.pk AND c.kind = {number} JOIN vector AS v ON v.pk = c.vector
-WHERE {condition} GROUP BY i.pk ORDER BY score DESC, i.id LIMIT :k
+_NAMED: Final = """
+SELECT i.pk, i.id FROM carray(:those) AS c CROSS JOIN {table} AS i ON i.pk = c.value
 """
-_WITH_VECTORS: Final = """
-SELECT count(*) FROM {table} AS i
-WHERE {condition} AND EXISTS (SELECT 1 FROM chunk AS c WHERE c.item = i.pk AND c.kind = {number})
-"""
+_CANDIDATES: Final = "ORDER BY vec_distance_hamming(vec_bit(s.bits), vec_bit(:sketch)) LIMIT :most"
+_PIECES: Final = "SELECT count(*) FROM (SELECT 1 FROM sketch_{table} LIMIT :most)"
+_WITH_VECTORS: Final = "SELECT count(*) FROM sketch_{table} AS s {sketched} AND s.ordinal = 0"
 _COSINES: Final = """
 SELECT c.item, max(1 - vec_distance_cosine(v.vector, :vector))
 FROM chunk AS c JOIN vector AS v ON v.pk = c.vector
@@ -285,6 +302,7 @@ class Searcher:
         binds: dict[str, Any] = {"now": filters.now, "observation": DEFAULT_MEMORY_TYPE}
         seen = _SEEN_ENTITIES
         parts = [_STATES.get(filters.state, table.holds)]
+        sketched = [_SKETCH_STATES.get(filters.state, _SKETCH_HOLDS)]
         wanted: set[str] = set()
         if self._scopes is not None:
             within = table.filters["scopes"]
@@ -293,6 +311,7 @@ class Searcher:
                 seen += f" AND {_IN_SCOPES}"
             binds["sets"] = _packed(self._scope_sets(self._scopes))
             binds["scopes"] = _packed(self._scopes)
+            sketched.append(within.replace("i.scope_set", "s.scope").replace("i.scope", "s.scope"))
         if filters.kinds:
             wanted.add("kinds")
             binds["kinds"] = _packed(kind_key(one) for one in filters.kinds)
@@ -310,8 +329,14 @@ class Searcher:
             if values:
                 wanted.add(name)
                 binds[bind] = _packed(values)
-        parts += [sql.format(seen=seen) for name, sql in table.filters.items() if name in wanted]
-        return Condition(" AND ".join(parts), binds)
+        more = [sql.format(seen=seen) for name, sql in table.filters.items() if name in wanted]
+        numbers = [sql for sql in more if sql.startswith(_BY_NUMBER)]
+        sketched += [sql.replace(_BY_NUMBER, "s.item ", 1) for sql in numbers]
+        join = ""
+        if len(numbers) < len(more):
+            join = f"CROSS JOIN {table.table} AS i ON i.pk = s.item "
+            sketched += [sql for sql in more if sql not in numbers]
+        return Condition(" AND ".join(parts + more), binds, f"{join}WHERE {' AND '.join(sketched)}")
 
     def _scope_sets(self, scopes: Sequence[int]) -> list[int]:
         rows = self._db.execute(
@@ -320,38 +345,94 @@ class Searcher:
         )
         return [pk for (pk,) in rows]
 
-    def _ask(self, statement: str, kind: Kind, condition: Condition | None = None, **binds: Any) -> Any:
+    def _ask(
+        self,
+        statement: str,
+        kind: Kind,
+        condition: Condition | None = None,
+        *,
+        candidates: str = "",
+        **binds: Any,
+    ) -> Any:
         table = _TABLES[kind]
         condition = condition or self.condition(kind)
         sql = statement.format(
-            table=table.table, number=table.number, weights=table.weights, condition=condition.sql
+            table=table.table,
+            number=table.number,
+            weights=table.weights,
+            condition=condition.sql,
+            sketched=condition.sketched,
+            candidates=candidates,
         )
         return self._db.execute(sql, condition.binds | binds)
 
     # ---- channels ---------------------------------------------------------------------------------
 
     def lexical(self, kind: Kind, match: str, *, depth: int, also: Iterable[int] = ()) -> Ranking:
-        """The best `depth` items by BM25, and whichever of `also` contain a word too. Higher is better."""
-        rows = self._ask(_LEXICAL, kind, match=match, depth=depth, also=_packed(also)).fetchall()
-        return Ranking([Ranked(*row[:4]) for row in rows], rows[0][4] if rows else 0)
+        """The best `depth` items by BM25, and whichever of `also` contain a word too. Higher is better.
+
+        Of what is not among the best the rank is not known: it is 0.
+        """
+        matched: int = self._ask(_MATCHING_ROWS, kind, _NO_FILTER, match=match).get
+        if matched <= max(depth, _AT_ONCE):
+            rows = self._best_rows(kind, match, matched)
+            total, wanted = len(rows), set(also)
+            further = [row for row in rows[depth:] if row[0] in wanted]
+        else:
+            rows = self._best_rows(kind, match, depth)
+            total = self._ask(_TOTAL, kind, match=match).get
+            wanted = set(also).difference(row[0] for row in rows[:depth])
+            further = self._scored(kind, match, wanted)
+        best = [Ranked(*row, rank) for rank, row in enumerate(rows[:depth], start=1)]
+        return Ranking(best + [Ranked(*row, 0) for row in further], total)
+
+    def _scored(self, kind: Kind, match: str, items: set[int]) -> list[_Row]:
+        """Those of some items that contain a word, the best first."""
+        if not items:
+            return []
+        rows: list[_Row] = self._ask(_ALSO, kind, match=match, also=_packed(sorted(items))).fetchall()
+        return sorted(rows, key=_best_first)
+
+    def _best_rows(self, kind: Kind, match: str, depth: int) -> list[_Row]:
+        """The best rows, more than `depth` if there are more, and all that are as good as the last of these."""
+        most = depth + _SLACK
+        while True:
+            rows: list[_Row] = self._ask(_BEST, kind, match=match, most=most).fetchall()
+            if len(rows) < most or rows[-1][2] < rows[depth - 1][2]:
+                return sorted(rows, key=_best_first)
+            most *= 2
 
     def nearest(self, kind: Kind, vector: bytes, *, depth: int) -> list[Ranked]:
-        """The `depth` items nearest by cosine of their best piece of text."""
-        rows = self._nearest_rows(kind, vector, depth)[:depth]
-        return [Ranked(pk, id_, score, rank) for rank, (pk, id_, score, _) in enumerate(rows, start=1)]
+        """The `depth` items nearest by cosine of their best piece of text.
 
-    def _nearest_rows(self, kind: Kind, vector: bytes, depth: int) -> list[Any]:
-        """Rows of at least the nearest `depth` items, and of all that are as near as the last of them."""
-        chunks = depth + _SLACK
-        while chunks <= NEAREST_LIMIT:
-            rows: list[Any] = self._ask(_NEAREST, kind, vector=vector, k=chunks).fetchall()
-            if sum(row[3] for row in rows) < chunks:  # these are all
-                return rows
-            if len(rows) > depth and rows[-1][2] < rows[depth - 1][2]:
-                return rows
-            chunks *= 2
-        found: list[Any] = self._ask(_ALL_NEAREST, kind, vector=vector, k=depth).fetchall()
-        return found
+        Of many pieces only those with the nearest sketches are compared (`graphmem.store.sketches`).
+        """
+        scores = self._cosines_of_near(kind, vector, depth) if depth > 0 else {}
+        if not scores:
+            return []
+        least = nlargest(depth, scores.values())[-1]
+        near = {pk: score for pk, score in scores.items() if score >= least}
+        those = _numbers(near)
+        named: list[tuple[int, str]] = self._ask(_NAMED, kind, _NO_FILTER, those=those).fetchall()
+        rows = sorted(((pk, id_, near[pk]) for pk, id_ in named), key=_best_first)
+        return [Ranked(*row, rank) for rank, row in enumerate(rows[:depth], start=1)]
+
+    def _cosines_of_near(self, kind: Kind, vector: bytes, depth: int) -> dict[int, float]:
+        """At least `depth` items, where there are so many, with the cosine of the best of their near pieces."""
+        pieces: int = self._ask(_PIECES, kind, _NO_FILTER, most=_FEW + 1).get
+        if pieces <= _FEW or depth > NEAREST_LIMIT:
+            return _best_of(self._ask(_NEAREST, kind, vector=vector))
+        sketch = Sketcher(self.db, len(vector) // 4).of(vector)
+        most = max(CANDIDATES, 2 * depth)
+        while True:
+            rows: list[tuple[int, float]] = self._ask(
+                _NEAREST, kind, candidates=_CANDIDATES, vector=vector, sketch=sketch, most=most
+            ).fetchall()
+            found = _best_of(rows)
+            # Where items have many pieces, the nearest may be of too few items.
+            if len(found) >= depth or len(rows) < most:
+                return found
+            most *= 4
 
     def with_vectors(self, kind: Kind) -> int:
         """How many items have a vector."""
@@ -393,7 +474,7 @@ class Searcher:
     @cached_property
     def has_vectors(self) -> bool:
         """Whether vectors can be searched on this connection; loads what that takes."""
-        return has_index(self._db) and load_vectors(self._db)
+        return has_encoder(self._db) and load_vectors(self._db)
 
     # ---- names ------------------------------------------------------------------------------------
 
@@ -408,6 +489,14 @@ class Searcher:
         return holds + ("" if self._scopes is None else f" AND {_IN_SCOPES}")
 
     # ---- elsewhere --------------------------------------------------------------------------------
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether there is no scope but those that are visible."""
+        if self._scopes is None:
+            return True
+        others = "SELECT 1 FROM scope WHERE pk NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
+        return self._db.execute(others, (_packed(self._scopes),)).get is None
 
     def elsewhere(self, kind: Kind, match: str | None) -> tuple[int, set[int]]:
         """How many items other scopes hold that the other filters leave, and which scopes those are.
@@ -491,3 +580,24 @@ class Searcher:
 
 
 _NO_FILTER: Final = Condition("1", {})
+
+
+def _best_first(row: _Row) -> tuple[float, str]:
+    return (-row[2], row[1])
+
+
+def _best_of(rows: Iterable[tuple[int, float]]) -> dict[int, float]:
+    """The best score of each item."""
+    best: dict[int, float] = {}
+    for item, score in rows:
+        if score > best.get(item, -math.inf):
+            best[item] = score
+    return best
+
+
+def _numbers(values: Iterable[int]) -> Any:
+    """Numbers that a statement reads as the table `carray`."""
+    import apsw
+
+    # An array of nothing cannot be bound; no row has the number -1.
+    return apsw.carray(array("q", values) or array("q", [-1]))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphmem.errors import EncoderMismatch, StoreError
 from graphmem.store.connection import load_vectors
+from graphmem.store.sketches import Sketcher, drop
 
 if TYPE_CHECKING:
     import apsw
 
-INDEXES: Final = ("vec_entity", "vec_memory", "vec_relation")
 DOCUMENT: Final = 0
 
 
@@ -41,17 +41,9 @@ def need_index(db: apsw.Connection) -> None:
         )
 
 
-def has_index(db: apsw.Connection) -> bool:
-    """Whether the vec0 tables were made."""
-    return db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (INDEXES[0],)).get is not None
-
-
-def make_index(db: apsw.Connection, dimension: int) -> None:
-    """Makes the vec0 tables for a dimension."""
-    for table in INDEXES:
-        db.execute(
-            f"CREATE VIRTUAL TABLE {table} USING vec0(embedding float[{int(dimension)}] distance_metric=cosine)"
-        )
+def has_encoder(db: apsw.Connection) -> bool:
+    """Whether the store has, or had, an encoder."""
+    return db.execute("SELECT 1 FROM encoder LIMIT 1").get is not None
 
 
 def use_encoder(db: apsw.Connection, name: str, revision: str, digest: str, dimension: int) -> StoredEncoder:
@@ -66,8 +58,6 @@ def use_encoder(db: apsw.Connection, name: str, revision: str, digest: str, dime
             "ON CONFLICT DO UPDATE SET current = 1",
             (name, revision, digest, dimension),
         )
-        if not has_index(db):
-            make_index(db, dimension)
         held = current_encoder(db)
         if held is None:
             raise StoreError("the encoder could not be written")
@@ -105,6 +95,7 @@ class VectorWriter:
         self._db: Any = db
         self._encoder = encoder
         self._next = 1 + (self._db.execute("SELECT max(pk) FROM chunk").get or 0)
+        self._sketches = Sketcher(db, encoder.dimension)
 
     def find(self, digest: bytes) -> int | None:
         """The vector of a text digest."""
@@ -126,10 +117,7 @@ class VectorWriter:
                 "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (self._next, kind, item, ordinal, start, stop, vector),
             )
-            db.execute(
-                f"INSERT INTO {INDEXES[kind]} (rowid, embedding) SELECT ?, vector FROM vector WHERE pk = ?",  # noqa: S608
-                (self._next, vector),
-            )
+            self._sketches.add(kind, self._next)
             self._next += 1
 
 
@@ -140,7 +128,7 @@ def detach(db: apsw.Connection, kind: int, item: int) -> None:
     ).fetchall()
     for pk, vector in rows:
         db.execute("DELETE FROM chunk WHERE pk = ?", (pk,))
-        db.execute(f"DELETE FROM {INDEXES[kind]} WHERE rowid = ?", (pk,))  # noqa: S608
+        drop(db, kind, pk)
         db.execute(
             "DELETE FROM vector WHERE pk = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE vector = ?1)",
             (vector,),

@@ -222,7 +222,7 @@ def test_no_path_is_a_usage_error(run: Run) -> None:
 def test_an_unknown_format_is_a_usage_error(run: Run, store: Path) -> None:
     done = run("import", SERVICES, "--from", "parquet", "--db", store)
     assert (done.status, store.parent.exists()) == (2, False)
-    assert "known formats: jsonl, markdown, yaml" in done.err
+    assert "known formats: jsonl, markdown, memory-server, yaml" in done.err
 
 
 @pytest.mark.parametrize(

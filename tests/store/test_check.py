@@ -143,11 +143,11 @@ def test_items_that_were_stored_without_vectors_are_a_note(store: Path, tmp_path
             "store-vector",
             "1 row of 'vector' of another length than their encoder makes",
         ),
-        ("DELETE FROM vec_entity WHERE rowid = 1", "store-vector", "the index 'vec_entity' has 1 row missing"),
+        ("DELETE FROM sketch_entity WHERE chunk = 1", "store-vector", "the index 'sketch_entity' has 1 row missing"),
         (
             "DELETE FROM chunk WHERE pk = (SELECT max(pk) FROM chunk WHERE kind = 2)",
             "store-vector",
-            "the index 'vec_relation' has 1 row too many",
+            "the index 'sketch_relation' has 1 row too many",
         ),
         (OTHER_ENCODER, "store-vector", "7 rows of 'chunk' with the vector of an earlier encoder"),
     ],

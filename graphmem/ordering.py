@@ -1,0 +1,192 @@
+"""The order of the items of one kind: channels, their fusion, places and the graph, as the recipe has it.
+
+The flat order of a kind is that of its fused channels. The 200 best of each channel are the pool, and in it
+every item has its exact score in both; what only contains words, further down, is ranked by those alone.
+Memories of the recipes `hybrid`, `graph` and `near` are then read in their places (`graphmem.places`). With
+`graph` the walk starts from the best of that order (`graphmem.channel`), with `near` it is changed by the
+distance from an entity (`graphmem.nearness`). No part of it depends on the page that is wanted, so that
+pages are disjoint and add up. Ties go by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from graphmem.channel import arrive, beginnings, by_mass
+from graphmem.fusion import Channel, Fused, Fusion, fuse
+from graphmem.lexical import Term
+from graphmem.nearness import by_distance
+from graphmem.places import LEAD, Places, Sought, in_order
+from graphmem.records import MEMORY, RELATION
+from graphmem.store.neighbourhood import Neighbourhood, entity_node
+from graphmem.store.places import Surroundings
+from graphmem.store.search import NO_RANKING, Kind, Ranked, Ranking, Searcher
+
+Recipe: TypeAlias = Literal["hybrid", "lexical", "semantic", "graph", "near"]
+
+RECIPES: Final[dict[str, dict[str, float]]] = {
+    "hybrid": {"lexical": 0.6, "semantic": 0.4},
+    "lexical": {"lexical": 1.0},
+    "semantic": {"semantic": 1.0},
+    "graph": {"lexical": 0.6, "semantic": 0.4, "graph": 1.0},
+    "near": {"lexical": 0.6, "semantic": 0.4, "near": 1.0},
+}
+"""The channels of each recipe and their weights in the flat order."""
+
+POOL: Final = 200
+"""How many of the best of each channel are ranked by all channels."""
+
+READ_OF_WALK: Final = 20
+"""How many of the memories that the walk brings most mass to are read in their places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all kinds of item are searched by.
+
+    `asked` is the recipe that was asked for, `recipe` the one whose channels can be used. `near` is the row
+    number of the entity that distances are measured from.
+    """
+
+    text: str
+    asked: Recipe
+    recipe: Recipe
+    fusion: Fusion
+    terms: Sequence[Term]
+    match: str | None
+    vector: bytes | None
+    near: int | None = None
+
+    @property
+    def in_places(self) -> bool:
+        """Whether memories are read in their places: single channels and ranks alone are taken as they are."""
+        return self.asked in ("hybrid", "graph", "near") and self.fusion == "sum"
+
+
+class Order(NamedTuple):
+    """At least the wanted items in their order, how many there are in all, and where the graph was entered."""
+
+    items: list[Fused]
+    total: int
+    entered: Mapping[int, float]
+
+
+class Ordering:
+    """The orders of one query. Within one, what was asked of the store is not asked again."""
+
+    def __init__(self, searcher: Searcher, plan: Plan) -> None:
+        self._searcher = searcher
+        self._plan = plan
+        self._flat: dict[Kind, tuple[list[Fused], int]] = {}
+        self._rarities: dict[Kind, dict[Term, float]] = {}
+        self._around = Surroundings(searcher.db, searcher.filters)
+
+    @property
+    def _vector(self) -> bytes | None:
+        return self._plan.vector if self._plan.vector is not None and self._searcher.has_vectors else None
+
+    def rarity(self, kind: Kind) -> Mapping[Term, float]:
+        """How telling each term of the query is among items of a kind."""
+        if kind not in self._rarities:
+            self._rarities[kind] = {
+                term: self._searcher.rarity(kind, term.expression) for term in self._plan.terms
+            }
+        return self._rarities[kind]
+
+    def order(self, kind: Kind, depth: int) -> Order:
+        """At least the first `depth` items of a kind."""
+        flat, total = self._ranked(kind, depth)
+        items, entered = self._memories(flat, depth) if kind == MEMORY else (flat, {})
+        if self._plan.near is not None:
+            entered = {entity_node(self._plan.near): 1.0}
+            items = by_distance(self._neighbourhood(), self._plan.near, kind, items, POOL)
+        return Order(items, total + self._added(items), entered)
+
+    def _memories(self, flat: list[Fused], depth: int) -> tuple[list[Fused], Mapping[int, float]]:
+        places = self._read(flat) if self._plan.in_places else None
+        items = flat if places is None else self._in_places(places, flat)
+        if self._plan.asked != "graph":
+            return items, {}
+        facts, _ = self._ranked(RELATION, depth)
+        near = self._neighbourhood()
+        entered = beginnings(near, self._plan.text, self._scaled(items), facts)
+        mass = arrive(near, entered)
+        ids = self._searcher.ids(MEMORY, mass.keys())
+        ranked = sorted(ids, key=lambda pk: (-mass[pk], ids[pk]))
+        if places is not None:
+            self._gather(places, ranked[:READ_OF_WALK])
+            items = self._in_places(places, flat)
+        reached = [Ranked(pk, ids[pk], mass[pk], rank) for rank, pk in enumerate(ranked, start=1)]
+        return by_mass(self._scaled(items), reached), entered
+
+    def _scaled(self, items: list[Fused]) -> list[Fused]:
+        """The items with scores that reach 1, as the walk needs them: sums of reciprocal ranks are small."""
+        best = items[0].score if items else 0.0
+        if self._plan.fusion != "rrf" or best <= 0:
+            return items
+        return [one._replace(score=one.score / best) for one in items]
+
+    def _neighbourhood(self) -> Neighbourhood:
+        return Neighbourhood(self._searcher.db, self._searcher.filters)
+
+    def _added(self, items: Sequence[Fused]) -> int:
+        """How many items neither contain a word of the query nor are among the nearest, and have a place."""
+        added = [one.pk for one in items if not one.found.keys() & {"lexical", "semantic"}]
+        if self._plan.match is None or not added:
+            return len(added)
+        return len(added) - len(self._around.holding(self._plan.match, added))
+
+    # ---- the flat order -----------------------------------------------------------------------------
+
+    def _ranked(self, kind: Kind, depth: int) -> tuple[list[Fused], int]:
+        """At least the first `depth` items of the flat order, and how many there are in all."""
+        if kind not in self._flat:
+            self._flat[kind] = self._fused(kind, depth)
+        return self._flat[kind]
+
+    def _fused(self, kind: Kind, depth: int) -> tuple[list[Fused], int]:
+        weights, fusion, vector = RECIPES[self._plan.recipe], self._plan.fusion, self._vector
+        if "lexical" not in weights:
+            if vector is None:
+                return [], 0
+            rows = self._searcher.nearest(kind, vector, depth=depth)
+            return fuse([Channel("semantic", 1.0, rows)], fusion), self._searcher.with_vectors(kind)
+        near = self._searcher.nearest(kind, vector, depth=POOL) if vector is not None else []
+        words = self._lexical(kind, POOL + depth, [row.pk for row in near])
+        lexical = Channel("lexical", weights["lexical"] if vector is not None else 1.0, words.rows)
+        if vector is None:
+            return fuse([lexical], fusion), words.total
+        known = {row.pk for row in near}
+        further = [row for row in words.rows if row.rank <= POOL and row.pk not in known]
+        cosines = self._searcher.cosines(kind, vector, [row.pk for row in further])
+        # Their rank by meaning is unknown, only that it is beyond the pool.
+        completed = [row._replace(score=cosines[row.pk], rank=0) for row in further if row.pk in cosines]
+        semantic = Channel("semantic", weights["semantic"], [*near, *completed])
+        both = len(known.intersection(row.pk for row in words.rows))
+        return fuse([lexical, semantic], fusion), words.total + len(near) - both
+
+    def _lexical(self, kind: Kind, depth: int, also: Iterable[int]) -> Ranking:
+        match = self._plan.match
+        return NO_RANKING if match is None else self._searcher.lexical(kind, match, depth=depth, also=also)
+
+    # ---- places -------------------------------------------------------------------------------------
+
+    def _read(self, flat: Sequence[Fused]) -> Places:
+        """The best of a flat order of memories, read in their places."""
+        rarity = self.rarity(MEMORY)
+        terms = [Sought(term.expression, rarity[term]) for term in self._plan.terms]
+        places = Places(self._around, terms, flat, by_meaning=self._vector is not None)
+        self._gather(places, [one.pk for one in flat[:LEAD]])
+        return places
+
+    def _gather(self, places: Places, memories: Sequence[int]) -> None:
+        places.gather(memories)
+        unknown = places.without_cosine()
+        if unknown and self._vector is not None:
+            places.learn(self._searcher.cosines(MEMORY, self._vector, unknown))
+
+    def _in_places(self, places: Places, flat: Sequence[Fused]) -> list[Fused]:
+        """The order by what was read; only what passes the filters is in it."""
+        return in_order(places, flat, self._searcher.ids(MEMORY, places.ids()))

@@ -1,0 +1,55 @@
+"""A new file of what a damaged one holds, where its tables can be read and only what is derived cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from graphmem.store import Store
+from graphmem.store.mend import Mender
+from graphmem.store.physical import DERIVED, FULL_TEXT, Physical
+
+_TABLES: Final = """
+SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
+"""
+_OLD: Final = "SELECT 1 FROM old.sqlite_schema WHERE name = ?"
+_SEQUENCE: Final = """
+INSERT INTO main.sqlite_sequence (name, seq) SELECT 'batch', seq FROM old.sqlite_sequence WHERE name = 'batch'
+"""
+
+
+def carry_over(store: Store, old: Path, found: Physical) -> Mender:
+    """Copies every table that is not derived from an old file into an empty store, and makes the others.
+
+    Inside no transaction; what was made anew is in the answer. Raises what SQLite raises where the old file
+    cannot be read, or what it holds does not fit together.
+    """
+    db: Any = store.db
+    db.execute("ATTACH ? AS old", (str(old),))
+    db.execute("PRAGMA foreign_keys = OFF")
+    try:
+        with store.transaction():
+            for (table,) in db.execute(_TABLES).fetchall():
+                if table not in DERIVED and not table.startswith(FULL_TEXT):
+                    _carry(db, table)
+            db.execute("DELETE FROM main.sqlite_sequence")
+            db.execute(_SEQUENCE)
+            mender = Mender(db)
+            mender.physical(Physical(tables=set(DERIVED)))
+            mender.done = dict.fromkeys(sorted({*found.tables, *found.indexes}) or ["file"], 1)
+    finally:
+        db.execute("DETACH old")
+        db.execute("PRAGMA foreign_keys = ON")
+    return mender
+
+
+def _carry(db: Any, table: str) -> None:
+    if db.execute(_OLD, (table,)).get is None:
+        return
+    info = db.execute(f'PRAGMA main.table_info("{table}")').fetchall()
+    columns = ", ".join(f'"{name}"' for _, name, *_ in info)
+    key = ", ".join(f'"{name}"' for _, name, *_, part in sorted(info, key=lambda row: row[-1]) if part)
+    # An order, or else SQLite would copy the trees of indexes as they are.
+    db.execute(
+        f'INSERT INTO main."{table}" ({columns}) SELECT {columns} FROM old."{table}" NOT INDEXED ORDER BY {key}'  # noqa: S608
+    )
