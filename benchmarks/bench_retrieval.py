@@ -160,6 +160,12 @@ def without_results(run: Mapping[str, Any]) -> dict[str, Any]:
     return {**run, "sets": sets}
 
 
+def data_folder(asked: argparse.Namespace) -> Path | None:
+    """Where the data lies, if it was said."""
+    named = asked.data or os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else None
+
+
 def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(
@@ -204,7 +210,7 @@ def main() -> None:
         return
     if asked.speed:
         sizes = (10_000, 100_000) if asked.large else (10_000,)
-        show(asked, speed.measure(sizes, asked.recipe, asked.cache, say), speed.lines)
+        show(asked, speed.measure(sizes, asked.recipe, asked.cache, say, data_folder(asked)), speed.lines)
         return
     run = measure(asked)
     if run["sets"]:

@@ -159,14 +159,22 @@ def _target(store: Path, wanted: Path | None, time: str, why: str) -> Path:
     folder = store.parent if wanted is None else wanted
     if wanted is not None and not wanted.is_dir():
         return wanted
-    moment = "".join(sign for sign in time[:19] if sign not in "-:")
-    start = f"{store.stem}{why}-{moment}Z"
+    return free_name(folder, f"{store.stem}{why}-{moment(time)}", ENDING)
+
+
+def moment(time: str) -> str:
+    """A canonical time as it stands in names of files, to the second."""
+    return "".join(sign for sign in time[:19] if sign not in "-:") + "Z"
+
+
+def free_name(folder: Path, start: str, ending: str = "") -> Path:
+    """The path of a file that is not there, with a number where the name is taken."""
     number = 1
-    target = folder / f"{start}{ENDING}"
-    while os.path.lexists(target):
+    path = folder / f"{start}{ending}"
+    while os.path.lexists(path):
         number += 1
-        target = folder / f"{start}-{number}{ENDING}"
-    return target
+        path = folder / f"{start}-{number}{ending}"
+    return path
 
 
 @contextmanager
@@ -322,8 +330,7 @@ def _set_aside(store: Path, now: str, told: Restored) -> None:
     The store itself keeps its place until another takes it, so that no instant is without one; its log
     goes first, since SQLite would read it into the new store.
     """
-    moment = "".join(sign for sign in now[:19] if sign not in "-:")
-    aside = store.with_name(f"{store.name}.damaged-{moment}Z")
+    aside = free_name(store.parent, f"{store.name}.damaged-{moment(now)}")
     if is_there(store) and store.stat().st_size:
         try:
             aside.hardlink_to(store)

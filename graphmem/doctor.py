@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from graphmem import __version__, private, scopes, times
-from graphmem.backup import scratch_folder
+from graphmem.backup import free_name, moment, scratch_folder
 from graphmem.config import Config
 from graphmem.embed import EmbeddingConfig
 from graphmem.embed import state as encoders
@@ -137,7 +137,7 @@ def _of_files(store: Path) -> Iterator[Finding]:
     if room is not None and room < max(_ROOM, size):
         yield finding("disk-low", f"{room:,} bytes are free, and the store has {size:,}", file=label)
     for path in (store, store.parent):
-        if not os.access(path, os.W_OK):
+        if not _is_writable(path):
             what = "folder of the store" if path == store.parent else "store"
             yield finding("store-read-only", f"the {what} can only be read", file=str(path))
     if os.name == "posix":
@@ -145,6 +145,10 @@ def _of_files(store: Path) -> Iterator[Finding]:
     log = store.with_name(f"{store.name}-wal")
     if is_there(log) and log.stat().st_size > _LARGE_LOG:
         yield finding("log-large", f"the write-ahead log has {log.stat().st_size:,} bytes", file=str(log))
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _open_to_others(store: Path) -> Iterator[Finding]:
@@ -267,7 +271,7 @@ def repair(path: Path) -> Repaired:
     findings: list[Finding] = []
     found = _examined(path, findings)
     _refuse(path, found, findings)
-    if not os.access(path, os.W_OK):
+    if not _is_writable(path):
         raise StoreReadOnly(f"{path}: the store can only be read", "check the permissions")
     try:
         if found is not None and found.physical.messages:
@@ -300,15 +304,14 @@ def _rebuild(path: Path) -> Repaired:
 
 def _swap(path: Path, old: Path, new: Path) -> Path:
     """Puts a new store in the place of a damaged one, whose content is kept beside it."""
-    moment = "".join(sign for sign in times.now()[:19] if sign not in "-:")
-    kept = path.with_name(f"{path.name}.damaged-{moment}Z")
+    kept = free_name(path.parent, f"{path.name}.damaged-{moment(times.now())}")
     made: list[Path] = []
 
     def keep() -> Path:
         if made:
             raise StoreBusy(f"{path}: others write to it while it is repaired", "end them, and try again")
         made.append(kept)
-        os.link(old, kept) if hasattr(os, "link") else shutil.copyfile(old, kept)
+        old.replace(kept)
         return kept
 
     stores.replace(path, new, keep, lambda one: one.unlink())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from graphmem.channel import arrive, beginnings, by_mass
@@ -22,7 +23,7 @@ from graphmem.places import LEAD, Places, Sought, in_order
 from graphmem.records import MEMORY, RELATION
 from graphmem.store.neighbourhood import Neighbourhood, entity_node
 from graphmem.store.places import Surroundings
-from graphmem.store.search import NO_RANKING, Kind, Ranked, Ranking, Searcher
+from graphmem.store.search import NO_RANKING, Filters, Kind, Ranked, Ranking, Searcher
 
 Recipe: TypeAlias = Literal["hybrid", "lexical", "semantic", "graph", "near"]
 
@@ -37,6 +38,9 @@ RECIPES: Final[dict[str, dict[str, float]]] = {
 
 POOL: Final = 200
 """How many of the best of each channel are ranked by all channels."""
+
+REACHED: Final = 300
+"""How many of the memories that the walk reaches take part, with those that have as much as the last."""
 
 READ_OF_WALK: Final = 20
 """How many of the memories that the walk brings most mass to are read in their places."""
@@ -113,13 +117,21 @@ class Ordering:
         near = self._neighbourhood()
         entered = beginnings(near, self._plan.text, self._scaled(items), facts)
         mass = arrive(near, entered)
-        ids = self._searcher.ids(MEMORY, mass.keys())
+        ids = self._searcher.ids(MEMORY, self._heaviest(mass))
         ranked = sorted(ids, key=lambda pk: (-mass[pk], ids[pk]))
         if places is not None:
             self._gather(places, ranked[:READ_OF_WALK])
             items = self._in_places(places, flat)
         reached = [Ranked(pk, ids[pk], mass[pk], rank) for rank, pk in enumerate(ranked, start=1)]
         return by_mass(self._scaled(items), reached), entered
+
+    def _heaviest(self, mass: Mapping[int, float]) -> list[int]:
+        """The memories that the walk brought most to; all of them where filters may leave out many."""
+        seen = self._searcher.filters
+        if seen != Filters(seen.now, seen.scopes) or len(mass) <= REACHED:
+            return sorted(mass)
+        enough = nlargest(REACHED, mass.values())[-1]
+        return sorted(pk for pk, held in mass.items() if held >= enough)
 
     def _scaled(self, items: list[Fused]) -> list[Fused]:
         """The items with scores that reach 1, as the walk needs them: sums of reciprocal ranks are small."""

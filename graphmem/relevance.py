@@ -31,14 +31,14 @@ HARDLY_RELEVANT: Final = 0.2
 VERDICT_DEPTH: Final = 10
 """How many of the first items of each kind decide whether an answer has anything relevant."""
 
-_COSINE: Final = 12.2
-_COVERAGE: Final = 4.8
-_BOTH: Final = -7.1
+_COSINE: Final = 13.0
+_COVERAGE: Final = 4.7
+_BOTH: Final = -7.3
 _COSINE_ALONE: Final = 16.6
 _NO_COVERAGE: Final = -7.4
 _COVERAGE_ALONE: Final = 9.3
 _NO_COSINE: Final = -3.7
-_STRICTER: Final[Mapping[Kind, float]] = {MEMORY: 0.0, RELATION: 1.5, ENTITY: 3.0}
+_STRICTER: Final[Mapping[Kind, float]] = {MEMORY: 0.0, RELATION: 1.5, ENTITY: 3.5}
 
 
 def relevance(cosine: float | None, coverage: float | None, kind: Kind = MEMORY) -> float:

@@ -9,6 +9,7 @@ cut there, and nodes that hold next to nothing are not followed: the cost is tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import Final, TypeAlias
 
 Node: TypeAlias = int
@@ -16,8 +17,10 @@ Links: TypeAlias = Mapping[Node, Sequence[tuple[Node, float]]]
 
 DAMPING: Final = 0.65
 ROUNDS: Final = 5
-LEAST: Final = 2e-4
+LEAST: Final = 5e-4
 """The share of all mass below which a node is not followed."""
+WIDTH: Final = 50
+"""How many nodes of a round are followed, with those that hold as much as the last of them."""
 
 
 def spread(
@@ -27,6 +30,7 @@ def spread(
     damping: float = DAMPING,
     rounds: int = ROUNDS,
     least: float = LEAST,
+    width: int = WIDTH,
 ) -> dict[Node, float]:
     """The mass of each node that the walk from the seeds reaches; the masses add up to at most 1.
 
@@ -42,7 +46,8 @@ def spread(
         _add(mass, holding.items(), 1 - damping)
         if number == rounds:
             break
-        moving = {node: held for node, held in holding.items() if held >= least}
+        enough = _enough(holding, least, width)
+        moving = {node: held for node, held in holding.items() if held >= enough}
         unknown = [node for node in moving if node not in known]
         if unknown:
             found = links(unknown)
@@ -54,6 +59,13 @@ def spread(
             if total > 0:
                 _add(holding, out, damping * held / total)
     return mass
+
+
+def _enough(holding: Mapping[Node, float], least: float, width: int) -> float:
+    """What the last node that is followed holds."""
+    if len(holding) <= width:
+        return least
+    return max(least, nlargest(width, holding.values())[-1])
 
 
 def _add(sums: dict[Node, float], parts: Iterable[tuple[Node, float]], factor: float) -> None:

@@ -27,6 +27,10 @@ class Hops(Protocol):
         """The relations that leave a frontier."""
         ...
 
+    def far(self, frontier: Sequence[int], direction: Direction) -> set[int]:
+        """The far ends of the relations that leave a frontier."""
+        ...
+
     def between(self, nodes: Sequence[int], others: Sequence[int], most: int) -> list[Edge]:
         """Relations from some nodes to others."""
         ...
@@ -46,57 +50,60 @@ class Subgraph:
     truncated: bool = False
 
 
-def _ends(edges: Sequence[Edge], frontier: set[int], direction: Direction) -> set[int]:
-    """The far ends of relations that leave a frontier."""
-    ends: set[int] = set()
-    for edge in edges:
-        if direction != "in" and edge.subject in frontier:
-            ends.add(edge.object)
-        if direction != "out" and edge.object in frontier:
-            ends.add(edge.subject)
-    return ends
+def reach(
+    graph: Hops, seeds: Sequence[int], depth: int, direction: Direction = "both", budget: int = DEFAULT_BUDGET
+) -> Subgraph:
+    """The nodes within `depth` hops of the seeds, all expanded together, without the relations among them.
+
+    Nodes nearer to a seed come before farther ones when the budget runs out, and by name within a hop;
+    `truncated` says that it did. Seeds beyond the budget are left out too.
+    """
+    found = Subgraph()
+    new = graph.nodes(sorted(set(seeds)))
+    for level in range(min(depth, MAX_DEPTH) + 1):
+        if level:
+            fresh = graph.far([node.pk for node in new], direction).difference(found.nodes)
+            new = graph.nodes(sorted(fresh))
+        room = max(budget - len(found.nodes), 0)
+        found.truncated = len(new) > room
+        for node in new[:room]:
+            found.nodes[node.pk], found.depths[node.pk] = node, level
+        if found.truncated or not new:
+            break
+    return found
 
 
 def expand(
     graph: Hops, seeds: Sequence[int], depth: int, direction: Direction = "both", budget: int = DEFAULT_BUDGET
 ) -> Subgraph:
-    """Everything within `depth` hops of the seeds (all expanded together), with the relations among it.
+    """Everything within `depth` hops of the seeds (see `reach`), with all relations among it.
 
-    Nodes nearer to a seed come before farther ones when the budget runs out, and by name within a hop;
-    `truncated` says that it did, or that there are more than 20,000 relations.
+    `truncated` says that the budget of nodes ran out, or that there are more than 20,000 relations.
     """
-    found = Subgraph()
-    for node in graph.nodes(sorted(set(seeds))):
-        found.nodes[node.pk], found.depths[node.pk] = node, 0
-    frontier = list(found.nodes)
-    for level in range(1, min(depth, MAX_DEPTH) + 1):
-        if not frontier:
-            break
-        edges = graph.hop(frontier, direction)
-        fresh = sorted(_ends(edges, set(frontier), direction) - found.nodes.keys())
-        new = graph.nodes(fresh)
-        room = budget - len(found.nodes)
-        if len(new) > room:
-            new, found.truncated = new[: max(room, 0)], True
-        for node in new:
-            found.nodes[node.pk], found.depths[node.pk] = node, level
-        frontier = [node.pk for node in new]
-        if found.truncated:
-            break
+    found = reach(graph, seeds, depth, direction, budget)
     # All that joins the nodes belongs to the picture, also what no hop had to follow.
     inside = list(found.nodes)
     edges = graph.between(inside, inside, MAX_EDGES + 1)
-    edges.sort(key=lambda edge: _order(found, edge))
-    found.edges = edges[:MAX_EDGES]
     found.truncated = found.truncated or len(edges) > MAX_EDGES
+    places = {node.pk: place for place, node in enumerate(sorted(found.nodes.values(), key=_by_name))}
+    edges.sort(key=lambda edge: edge.id)
+    # Nearer relations first, then by predicate and names: the same for every store of the same content.
+    found.edges = sorted(
+        edges[:MAX_EDGES],
+        key=lambda edge: (
+            min(found.depths[edge.subject], found.depths[edge.object]),
+            edge.predicate,
+            places[edge.subject],
+            places[edge.object],
+            edge.valid_at or "",
+            edge.id,
+        ),
+    )
     return found
 
 
-def _order(found: Subgraph, edge: Edge) -> tuple[object, ...]:
-    """Nearer relations first, then by predicate and names: the same for every store of the same content."""
-    subject, object_ = found.nodes[edge.subject], found.nodes[edge.object]
-    nearness = min(found.depths[edge.subject], found.depths[edge.object])
-    return (nearness, edge.predicate, subject.order, object_.order, edge.valid_at or "", edge.id)
+def _by_name(node: Node) -> tuple[str, str, str, str]:
+    return node.order
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from graphmem.store import Store
 from graphmem.store.check import check
 from graphmem.store.derived import Derived
 from graphmem.store.mentions import rebuild
-from graphmem.store.write import ENTITY, TABLES
+from graphmem.store.write import ENTITY, MEMORY, RELATION, TABLES
 
 REFUSED = (EditRefused, LookupFailed, UndoRefused, UsageError)
 
@@ -74,7 +74,9 @@ def wrong(store: Store, *, vectors: bool = True) -> list[str]:
     """Everything that is not as it must be in a store after an act; empty when all is well."""
     db: Any = store.db
     problems = sound(db)
-    problems += [f"{one.rule}: {one.message}" for one in check(store).findings if one.severity is not Severity.NOTE]
+    problems += [
+        f"{one.rule}: {one.message}" for one in check(store).findings if one.severity is not Severity.NOTE
+    ]
     held = content(db)
     problems += [f"anew: {line}" for line in differences(held, anew(store))]
     if vectors:
@@ -87,28 +89,20 @@ def wrong(store: Store, *, vectors: bool = True) -> list[str]:
 
 def _without_their_vectors(db: Any) -> list[str]:
     derived = Derived(db)
-    texts = {
-        "entity": ("SELECT pk, name, kind, description FROM entity", lexical.entity_text),
-        "relation": (
-            "SELECT i.pk, i.fact, a.name, i.predicate, b.name FROM relation AS i "
-            "JOIN entity AS a ON a.pk = i.subject JOIN entity AS b ON b.pk = i.object",
-            lexical.relation_text,
-        ),
-    }
-    wanted: dict[tuple[int, int], str] = {}
-    for kind, table in enumerate(TABLES):
-        if table == "memory":
-            for pk, text, title in db.execute("SELECT pk, content, title FROM memory").fetchall():
-                about = [
-                    name for (name,) in db.execute(
-                        "SELECT e.name FROM memory_link AS l JOIN entity AS e ON e.pk = l.entity "
-                        "WHERE l.memory = ? AND l.role = 0 ORDER BY e.name", (pk,),
-                    )
-                ]  # fmt: skip
-                wanted[kind, pk] = lexical.memory_text(text, title, about)
-            continue
-        sql, text_of = texts[table]
-        wanted |= {(kind, row[0]): text_of(*row[1:]) for row in db.execute(sql).fetchall()}
+    entities = "SELECT pk, name, kind, description FROM entity"
+    relations = (
+        "SELECT i.pk, i.fact, a.name, i.predicate, b.name FROM relation AS i "
+        "JOIN entity AS a ON a.pk = i.subject JOIN entity AS b ON b.pk = i.object"
+    )
+    about = (
+        "SELECT e.name FROM memory_link AS l JOIN entity AS e ON e.pk = l.entity "
+        "WHERE l.memory = ? AND l.role = 0 ORDER BY e.name"
+    )
+    wanted = {(ENTITY, pk): lexical.entity_text(*row) for pk, *row in db.execute(entities).fetchall()}
+    wanted |= {(RELATION, pk): lexical.relation_text(*row) for pk, *row in db.execute(relations).fetchall()}
+    for pk, text, title in db.execute("SELECT pk, content, title FROM memory").fetchall():
+        names = [name for (name,) in db.execute(about, (pk,))]
+        wanted[MEMORY, pk] = lexical.memory_text(text, title, names)
     return [
         f"{TABLES[kind]} {pk} has not the vectors of '{text}'"
         for (kind, pk), text in wanted.items()
@@ -175,7 +169,7 @@ class Acts(RuleBasedStateMachine):
             return None
         self.sound()
         batch = self.last_batch()
-        if batch == self.newest:
+        if batch is None or batch == self.newest:
             nothing(differences(said, content(self.store.db, places=False)))
             if unlike(before, state(self.store)):  # a file was read in another version that says no more
                 self.done.clear()
@@ -405,10 +399,13 @@ class Acts(RuleBasedStateMachine):
         try:
             undone = undo(self.store, batch, cascade=cascade, encoder=self.encoder)
         except UndoRefused as error:
-            note(f"  refused: {error.message}")
-            assert not cascade or "built on" not in error.message
+            refused = error.message
+        else:
+            refused = ""
+        if refused:
+            note(f"  refused: {refused}")
+            assert not cascade, refused
             nothing(unlike(now, state(self.store)))
-            assert not cascade, error.message
             return
         self.sound()
         assert undone.batch is not None

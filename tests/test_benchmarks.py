@@ -31,7 +31,9 @@ if TYPE_CHECKING:
         speed,
         stores,
         tables,
+        upkeep,
         vectors,
+        walking,
     )
 else:
     from retrieval import (
@@ -47,7 +49,9 @@ else:
         speed,
         stores,
         tables,
+        upkeep,
         vectors,
+        walking,
     )
 
 CONVERSATION: dict[str, Any] = {
@@ -468,3 +472,34 @@ def test_a_made_up_store_is_imported_whole_and_answers(tmp_path: Path) -> None:
     }
     assert len(times) == 5
     assert isinstance(encoder.info, EncoderInfo)
+
+
+def test_sketches_are_compared_with_vectors_and_mentions_are_timed(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    words = speed.Words()
+    encoder = speed.WordVectors(words)
+    made = list(speed.records(700, words))
+    path, _ = stores.build("speed", "".join(json.dumps(one) + "\n" for one in made), encoder, tmp_path)
+
+    shares = speed.agreement(path, speed.queries(made)[:3], encoder)
+    found = upkeep.measure(words.words[:200], entities=20, memories=20)
+
+    assert all(share > 0.98 for share in shares.values())
+    assert set(shares) == {"memory", "relation"}
+    assert min(found.values()) > 0
+
+
+def test_walks_are_timed_on_the_public_graph(tmp_path: Path) -> None:
+    folder = tmp_path / "kg" / "codex-s"
+    folder.mkdir(parents=True)
+    for name in ("train.txt", "valid.txt", "test.txt"):
+        (folder / name).write_text(f"a\tP1\t{name}\n{name}\tP2\tb\n", encoding="utf-8")
+
+    rows = walking.measure(tmp_path, tmp_path)
+
+    assert [(row["what"], row["depth"], row["nodes"]) for row in rows[:2]] == [
+        ("neighbours", 1, 4),
+        ("subgraph", 1, 4),
+    ]
+    with pytest.raises(sets.DataMissingError):
+        walking.measure(tmp_path / "elsewhere", tmp_path)

@@ -81,7 +81,7 @@ def test_an_answer_reads_as_text(gmem: Gmem, store: SmallStore) -> None:
         "  0.98  AuthService depends_on Postgres: Sessions are kept there.\n"
         "\n"
         "entities\n"
-        "  0.93  AuthService (service)\n"
+        "  0.89  AuthService (service)\n"
         "\n"
         "1 memory, 1 fact, 1 entity\n"
     )

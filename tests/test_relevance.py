@@ -138,3 +138,16 @@ def test_the_same_memory_here_is_not_elsewhere(store: SmallStore) -> None:
     answer = search(Searcher(store.db, here), Query("zebra thing crossing", here), store.encoder)
 
     assert answer.elsewhere is None
+
+
+def test_explaining_tells_the_figures_that_relevance_was_judged_by(store: SmallStore) -> None:
+    store.memory("the red car")
+    answer = ask(store, "red bicycle", explain=True)
+    (hit,) = answer.hits
+
+    assert 0 < hit["judged"]["coverage"] < 1
+    assert relevance(hit["judged"]["cosine"], hit["judged"]["coverage"]) == pytest.approx(
+        hit["relevance"], abs=1e-4
+    )
+    assert ask(store, "red", recipe="lexical", explain=True).hits[0]["judged"]["cosine"] is None
+    assert "judged" not in ask(store, "red bicycle").hits[0]

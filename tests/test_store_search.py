@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -163,3 +164,25 @@ def test_the_connection_may_be_read_only(tmp_path: Path) -> None:
     assert Searcher(db, Filters(NOW)).has_vectors
     with pytest.raises(apsw.ReadOnlyError):
         db.execute("DELETE FROM memory")
+
+
+def test_what_is_left_out_is_not_counted_however_many_items_match() -> None:
+    store = SmallStore()
+    with store.db:
+        for number in range(1600):
+            store.memory(f"car {number}", ["global"] if number % 100 else ["topic:x"])
+        store.memory("car gone", state="archived")
+        store.memory("car over", invalid_at="2026-01-01T00:00:00.000Z")
+        store.memory("car then", invalid_at="2027-01-01T00:00:00.000Z")
+        store.memory("house gone", state="archived")
+
+    def total(**filters: Any) -> int:
+        return searcher(store, Filters(NOW, **filters)).lexical("memory", '"car"', depth=5).total
+
+    assert total() == 1601
+    assert total(scopes=("global",)) == 1585
+    assert total(scopes=("topic:x",)) == 16
+    assert total(scopes=("topic:none",)) == 0
+    assert total(state="archived") == 1
+    assert total(state="all") == 1603
+    assert total(tags=("t",)) == 0

@@ -66,7 +66,7 @@ def run(commands: list[str], folder: Path) -> list[str]:
     scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     home = str(folder)
     environ = kept | {"PATH": scripts, "HOME": home, "USERPROFILE": home, "PYTHONUTF8": "1", "TZ": "UTC",
-                      "COLUMNS": "100", "GRAPHMEM_EMBEDDINGS": "off"}  # fmt: skip
+                      "COLUMNS": "100", "GRAPHMEM_EMBEDDINGS": "off", "GRAPHMEM_ACTOR": "you"}  # fmt: skip
     script = "".join(f"{command}\nprintf '\\n{MARK}%s\\n' $?\n" for command in commands)
     done = subprocess.run(
         ["sh", "-c", script], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

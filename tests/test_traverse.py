@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from search_store import SmallStore
 
 from graphmem.ingest import run
 from graphmem.options import ImportOptions
 from graphmem.store import Store
 from graphmem.store.graph import Direction, Edge, Graph, Node
 from graphmem.store.search import Filters
-from graphmem.traverse import expand, shortest_paths
+from graphmem.traverse import expand, reach, shortest_paths
 
 NOW = "2030-01-01T00:00:00.000Z"
 
@@ -37,6 +38,10 @@ class Plain:
             for edge in self.edges
             if (direction != "in" and edge.subject in near) or (direction != "out" and edge.object in near)
         ]
+
+    def far(self, frontier: Sequence[int], direction: Direction) -> set[int]:
+        pairs = [(edge.subject, edge.object) for edge in self.edges]
+        return {end for node in frontier for end in neighbours(pairs, node, direction)}
 
     def between(self, nodes: Sequence[int], others: Sequence[int], most: int) -> list[Edge]:
         return [e for e in self.edges if e.subject in set(nodes) and e.object in set(others)][:most]
@@ -83,6 +88,50 @@ def test_expansion_reaches_what_a_plain_search_reaches(
     inside = [number for number, (a, b) in enumerate(pairs) if a in expected and b in expected]
     assert sorted(edge.pk for edge in found.edges) == inside
     assert not found.truncated
+
+
+@given(graphs, directions, st.integers(0, 4), st.sets(st.integers(0, 8), min_size=1), st.integers(1, 6))
+def test_several_seeds_are_one_walk_that_stops_at_the_budget(
+    graph: tuple[int, list[tuple[int, int]]], direction: Direction, depth: int, seeds: set[int], budget: int
+) -> None:
+    count, pairs = graph
+    inside = sorted(seed for seed in seeds if seed < count)
+    from_each = [distances(pairs, seed, direction) for seed in inside]
+    nearest = {
+        node: min(found[node] for found in from_each if node in found) for node in set().union(*from_each)
+    }
+    expected = {node: far for node, far in nearest.items() if far <= depth}
+
+    found = reach(Plain(count, pairs), inside, depth, direction, budget)
+
+    in_order = sorted(expected, key=lambda node: (expected[node], node))
+    assert found.depths == {node: expected[node] for node in in_order[:budget]}
+    assert found.truncated == (len(expected) > budget)
+
+
+@given(graphs, directions)
+def test_the_store_walks_like_a_plain_graph(
+    graph: tuple[int, list[tuple[int, int]]], direction: Direction
+) -> None:
+    count, pairs = graph
+    store = SmallStore()
+    pks = [store.entity(f"n{number:03}") for number in range(count)]
+    for number, (a, b) in enumerate(pairs):
+        store.relation(pks[a], f"to {number}", pks[b])
+    ended = store.relation(pks[0], "once", pks[1], invalid_at="2020-01-01T00:00:00.000Z")
+    later = store.relation(pks[1], "still", pks[0], invalid_at="2040-01-01T00:00:00.000Z")
+
+    found = expand(Graph(store.db, Filters(NOW, ("global",))), [pks[0]], 3, direction)
+
+    expected = distances([*pairs, (1, 0)], 0, direction)
+    near = {node for node, far in expected.items() if far <= 3}
+    assert {pks.index(pk): depth for pk, depth in found.depths.items()} == {
+        node: expected[node] for node in near
+    }
+    ids = {edge.id for edge in found.edges}
+    assert ended not in ids
+    assert (later in ids) == ({0, 1} <= near)
+    assert len(ids) == sum(a in near and b in near for a, b in [*pairs, (1, 0)])
 
 
 @given(graphs, directions, st.integers(1, 6))

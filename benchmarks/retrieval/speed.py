@@ -21,14 +21,18 @@ from typing import Any, Final, cast
 from graphmem.embed import Chunk, EncoderInfo, Progress, Role
 from graphmem.recall import Query, Recipe, search
 from graphmem.store import Store
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.search import NEAREST_LIMIT, Filters, Kind, Searcher
 from graphmem.times import now
 
-from . import stores
+from . import stores, upkeep, walking
 from .answering import DEPTH, percentile
+from .sets import DataMissingError
 
 DIMENSION: Final = 384
 QUERIES: Final = 200
+AGREED: Final = 50
+"""How many of the nearest are looked at to see whether sketches find them."""
+_COMPARED: Final = 40
 WARM_UP: Final = 20
 _MEMORY_WORDS: Final = (20, 60)
 _QUERY_WORDS: Final = 6
@@ -139,12 +143,12 @@ def queries(made: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def measure(
-    sizes: Sequence[int], recipes: Sequence[str], cache: Path, say: Callable[[str], None]
-) -> list[dict[str, Any]]:
-    """The times of each recipe on a store of each size."""
+    sizes: Sequence[int], recipes: Sequence[str], cache: Path, say: Callable[[str], None], data: Path | None
+) -> dict[str, Any]:
+    """The times of each recipe on a store of each size, and what else has to be fast."""
     words = Words()
     encoder = WordVectors(words)
-    rows = []
+    answers, agreements = [], []
     for size in sizes:
         made = list(records(size, words))
         say(f"{size} memories: importing, where no store is kept")
@@ -156,8 +160,41 @@ def measure(
             times = answer_times(path, asked, recipe, encoder)
             p50, p95 = percentile(times, 0.5), percentile(times, 0.95)
             figures = {"p50_ms": round(p50, 2), "p95_ms": round(p95, 2)}
-            rows.append({"memories": size, "recipe": recipe, "queries": len(asked), **figures})
-    return rows
+            answers.append({"memories": size, "recipe": recipe, "queries": len(asked), **figures})
+        say(f"{size} memories: sketches against vectors")
+        agreements.append({"memories": size, **agreement(path, asked[:_COMPARED], encoder)})
+    say("mentions")
+    found: dict[str, Any] = {
+        "answers": answers,
+        "agreement": agreements,
+        "mentions": upkeep.measure(words.words),
+    }
+    try:
+        if data is not None:
+            say("walks")
+            found["walks"] = walking.measure(data, cache)
+    except DataMissingError as missing:
+        say(f"walks are left out: {missing}")
+    return found
+
+
+def agreement(path: Path, asked: Sequence[str], encoder: WordVectors) -> dict[str, float]:
+    """The share of the nearest 50 items of a kind that are found by sketches, as a mean over queries."""
+    filters = Filters(now(), ("global",))
+    shares: dict[str, float] = {}
+    with Store(path) as store:
+        searcher = Searcher(store.db, filters)
+        if not searcher.has_vectors:
+            return {}
+        kinds: tuple[Kind, ...] = ("memory", "relation")
+        for kind in kinds:
+            total = 0
+            for vector in encoder.encode(asked, "query"):
+                exact = searcher.nearest(kind, vector, depth=NEAREST_LIMIT + 1)[:AGREED]
+                found = searcher.nearest(kind, vector, depth=AGREED)
+                total += len({row.pk for row in exact} & {row.pk for row in found})
+            shares[kind] = round(total / AGREED / len(asked), 4)
+    return shares
 
 
 def answer_times(path: Path, asked: Sequence[str], recipe: str, encoder: WordVectors) -> list[float]:
@@ -178,8 +215,16 @@ def answer_times(path: Path, asked: Sequence[str], recipe: str, encoder: WordVec
     return times[len(warm_up) :]
 
 
-def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The times as a table."""
+def lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The times as tables."""
     yield f"{'memories':>9}  {'recipe':<10}{'p50 ms':>9}{'p95 ms':>9}"
-    for row in rows:
+    for row in found["answers"]:
         yield f"{row['memories']:>9}  {row['recipe']:<10}{row['p50_ms']:>9.1f}{row['p95_ms']:>9.1f}"
+    yield ""
+    for row in found["agreement"]:
+        shares = ", ".join(f"{row[kind]:.2%} of {kind}" for kind in ("memory", "relation") if kind in row)
+        yield f"{row['memories']:>9}  sketches find of the exact nearest {AGREED}: {shares}"
+    yield from upkeep.lines(found["mentions"])
+    if "walks" in found:
+        yield ""
+        yield from walking.lines(found["walks"])

@@ -22,9 +22,7 @@ _MANY = {"entity": "entities", "memory": "memories", "relation": "relations"}
 @click.command()
 @click.argument("whats", metavar="ID|NAME…", nargs=-1, required=True)
 @click.option("--kind", metavar="KIND", help="The entity of that name that is of this kind.")
-@click.option(
-    "--as", "as_", type=click.Choice(KINDS), help="Look only for memories, entities or relations."
-)
+@click.option("--as", "as_", type=click.Choice(KINDS), help="Look only for memories, entities or relations.")
 @click.option("--dry-run", is_flag=True, help="Say what would be forgotten, and change nothing.")
 @scope_options
 @standard_options
@@ -51,12 +49,10 @@ def _lines(told: Forgotten) -> Iterator[str]:
     for one in told.named:
         word = "already forgotten" if one["status"] == "unchanged" else "forgotten"
         yield visible(f"{word} {one['type']} {one['id']}")
-    with_it = counted(
-        {kind: count - _named(told, kind) for kind, count in told.archived.items()}
-    )
+    with_it = counted({kind: count - _named(told, kind) for kind, count in told.archived.items()})
     if with_it:
         yield f"with it: {with_it}" if len(told.named) == 1 else f"with them: {with_it}"
-    if told.kept:
+    if told.kept and any(told.archived.values()):
         yield f"kept: {number(told.kept, 'memory', 'memories')} about something else too"
     yield batch_line(told.batch, dry_run=told.dry_run)
 

@@ -24,7 +24,7 @@ _TABLE: Final = (
     ("Memories", "search", "graphmem.cli.search:search", "Find memories, facts and entities."),
     ("Memories", "list", "graphmem.cli.list_:list_", "List memories."),
     ("Memories", "show", "graphmem.cli.show:show", "Show a memory, an entity or a relation."),
-    ("Memories", "update", "graphmem.cli.update:update", "Change a memory, an entity or a relation in place."),
+    ("Memories", "update", "graphmem.cli.update:update", "Change an item in place."),
     ("Memories", "forget", "graphmem.cli.forget:forget", "Forget memories, relations or entities."),
     ("Memories", "relate", "graphmem.cli.relate:relate", "Relate two entities."),
     ("The graph", "graph", "graphmem.cli.graph:graph_", "Show what is around entities."),

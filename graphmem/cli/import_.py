@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from graphmem import scopes
+from graphmem.cli._acts import actor
 from graphmem.cli._import_report import as_text
 from graphmem.cli._inputs import SEVERITIES, brief, input_options, terminable
 from graphmem.cli._progress import Bar
@@ -25,6 +26,7 @@ from graphmem.errors import (
     GraphmemError,
     InputUnreadable,
     Interrupted,
+    UsageError,
 )
 from graphmem.findings import Finding
 from graphmem.ingest import rehearse, run
@@ -128,6 +130,7 @@ def import_(
         map_scope=map_,
         choices=Choices(on_conflict, on_ambiguous, dangling, fold_case, restore_archived),
         strict=strict, atomic=atomic, batch_size=batch_size, max_errors=max_errors, mentions=not no_mentions,
+        actor=actor(),
     )  # fmt: skip
     report = ImportReport("import")
     with Rejects() as rejects, terminable(), Bar(wanted=not no_progress) as bar:
@@ -149,6 +152,9 @@ def import_(
         except GraphmemError as error:
             if report.batches and not dry_run:
                 _tell_stored(error, report)
+            if not isinstance(error, UsageError):
+                with suppress(GraphmemError):  # of two errors the first one is told
+                    keep()
             raise
         keep()
     _tell(report)

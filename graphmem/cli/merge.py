@@ -38,9 +38,7 @@ def merge(
     config = configuration(db, graph)
     with changing(config) as store:
         encoder = encoder_for(config, store, wanted=not no_embeddings)
-        done = run(
-            store, from_, into, seen, kind=kind, into_kind=into_kind, encoder=encoder, actor=actor()
-        )
+        done = run(store, from_, into, seen, kind=kind, into_kind=into_kind, encoder=encoder, actor=actor())
     output(done, as_json=as_json, text=lambda: "\n".join(_lines(done)))
 
 
@@ -48,9 +46,10 @@ def _lines(done: dict[str, Any]) -> Iterator[str]:
     yield visible(f"merged entity {done['merged']} into {done['id']}")
     for kind, one, many in (("memories", "memory", "memories"), ("relations", "relation", "relations")):
         moved, united = done[kind], done[f"{kind}_united"]
-        if moved or united:
-            more = f", {united:,} united with one that was there" if united else ""
-            yield f"  {number(moved, one, many)} moved{more}"
+        if moved:
+            yield f"  {number(moved, one, many)} moved"
+        if united:
+            yield f"  {number(united, one, many)} united with one that was there"
     if done["loops_dropped"]:
         yield f"  {number(done['loops_dropped'], 'relation')} between the two dropped"
     yield batch_line(done["batch"])

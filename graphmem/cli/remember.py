@@ -119,5 +119,7 @@ def _given(records: Sequence[str]) -> list[Any]:
         try:
             values.append(json.loads(text))
         except ValueError as error:
-            raise UsageError(f"--record is not JSON: {error}", "give one object, or a short triple") from error
+            raise UsageError(
+                f"--record is not JSON: {error}", "give one object, or a short triple"
+            ) from error
     return values

@@ -77,7 +77,8 @@ def _lines(done: Renamed) -> Iterator[str]:
     for kind, one, many in (
         ("entity", "entity", "entities"), ("memory", "memory", "memories"), ("relation", "relation", "relations"),
     ):  # fmt: skip
-        if done.moved[kind] or done.united[kind]:
-            more = f", {done.united[kind]:,} united with one that was there" if done.united[kind] else ""
-            yield f"{number(done.moved[kind], one, many)} moved{more}"
+        if done.moved[kind]:
+            yield f"{number(done.moved[kind], one, many)} moved"
+        if done.united[kind]:
+            yield f"{number(done.united[kind], one, many)} united with one that was there"
     yield batch_line(done.batch, dry_run=done.dry_run)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from graphmem import scopes
+from graphmem.cli._acts import actor
 from graphmem.cli._import_report import as_text as run_as_text
 from graphmem.cli._inputs import SEVERITIES, brief, terminable
 from graphmem.cli._progress import Bar
@@ -57,8 +58,9 @@ def sync_(
     """  # fmt: skip
     config = configuration(db, graph)
     options = ImportOptions(
-        scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()), command="sync"
-    )
+        scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()), command="sync",
+        actor=actor(),
+    )  # fmt: skip
     with terminable():
         status = _once(
             config, folders, options, max_delete, dry_run=dry_run, vectors=not no_embeddings,

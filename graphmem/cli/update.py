@@ -63,11 +63,11 @@ def update(
     restore: bool, scopes: tuple[str, ...], all_scopes: bool, no_embeddings: bool, db: str | None,
     graph: str | None, as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
-    """Change a memory, an entity or a relation in place.
+    """Change an item in place.
 
-    It is found by its id, else an entity by its name; a name that could be several is refused. What is
-    changed by hand stays so when the files that said otherwise are imported again. What it said before is
-    kept: see 'gmem log --item'.
+    A memory, an entity or a relation is found by its id, else an entity by its name; a name that could be
+    several is refused. What is changed by hand stays so when the files that said otherwise are imported
+    again. What it said before is kept: see 'gmem log --item'.
 
     --clear takes the name of a field as 'gmem show' has it, for example title or tags.
     """

@@ -87,6 +87,8 @@ class RunState:
     """Of records by digest: the memories that they take the place of, where a sync has found them."""
     replaced: set[tuple[int, int]] = field(default_factory=set)
     """Items (kind, row number) of which nothing counts that was said before."""
+    left: set[tuple[int, int]] = field(default_factory=set)
+    """Items (kind, row number) whose support a sync took away for a record that went elsewhere."""
     near_noted: set[tuple[str, str]] = field(default_factory=set)
 
     def prepare(self) -> None:

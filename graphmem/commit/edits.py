@@ -356,6 +356,8 @@ class Edits:
 def _united(one: Row, other: Row) -> Said:
     """What an entity says once another was merged into it."""
     said: Said = {"aliases": sorted({*one["aliases"], *other["aliases"], one["name"]} - {other["name"]})}
+    if other["kind_key"]:
+        said["kind"] = other["kind"]  # however the other has spelled it
     texts = [text for text in (other["description"], one["description"]) if text]
     if len(texts) == 2 and texts[1] in texts[0]:
         texts.pop()

@@ -101,7 +101,12 @@ class Memories:
     def _target(self, linked: _Linked) -> Target:
         record = linked.record
         if self._run.targets and record.digest in self._run.targets:
-            return self._run.targets[record.digest]
+            target = self._run.targets[record.digest]
+            if self._is_free(linked.key, target):
+                return target
+            # There is such a memory; the one that the text was edited from goes its own way.
+            self._run.replaced.discard((MEMORY, target))
+            self._run.left.add((MEMORY, target))
         if record.id is not None:
             return self._by_id(record.id, record)
         if self._run.had_memories:
@@ -117,6 +122,12 @@ class Memories:
         minted = self._minted(linked)
         made = self._writer.by_id(MEMORY, minted) if self._run.later else None
         return minted if made is None else made
+
+    def _is_free(self, key: bytes, target: int) -> bool:
+        """Whether no other memory of before the run has a natural key."""
+        return all(
+            pk == target or batch in self._run.batches for pk, batch in self._writer.memories_by_key(key)
+        )
 
     def _by_id(self, id_: str, record: MemoryRecord) -> Target:
         stored = self._writer.by_id(MEMORY, id_)

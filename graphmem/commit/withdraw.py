@@ -112,7 +112,9 @@ class Matching:
         writer, tables = self._context.writer, self._context.tables
         scope, key = record.scope or "", kind_key(record.kind)
         identity = (record.name, key)
-        if not key and record.name == row["name"]:  # it joins what the name has, and the kind goes with what said it
+        if (
+            not key and record.name == row["name"]
+        ):  # it joins what the name has, and the kind goes with what said it
             return
         if identity == (row["name"], row["kind_key"]) or writer.scopes.find(scope) != row["scope"]:
             return
@@ -171,6 +173,7 @@ class Withdrawal:
         """Makes every item what is left of it. Raises `SyncRefused` when more would be archived than allowed."""
         told = Withdrawn()
         ends: set[int] = set()
+        self._items |= self._context.run.left
         for kind, item in sorted(self._items, reverse=True):  # entities last: what refers to them is known
             if kind == ENTITY:
                 continue

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphmem.embed import Encoder
 
 COMMAND: Final = "undo"
-_WITHOUT_ITEMS: Final = ("reembed",)
+_WITHOUT_ITEMS: Final = ("reembed", "repair")
 """Commands that change nothing that is said."""
 
 _MAX_TOLD: Final = 5

@@ -17,10 +17,12 @@ from graphmem.mcp.recalling import recall
 from graphmem.mcp.service import Service
 from graphmem.mcp.tools import TOOLS, Tool
 from graphmem.mcp.walking import graph
-from graphmem.mcp.writing import forget_, relate, remember_, update_
+from graphmem.mcp.writing import ACTOR, forget_, relate, remember_, update_
 
-_DOES: Final[dict[str, Callable[[Service, Fields], Fields]]] = {
+_READS: Final[dict[str, Callable[[Service, Fields], Fields]]] = {
     "recall": recall, "inspect": inspect, "graph": graph, "stats": stats,
+}  # fmt: skip
+_WRITES: Final[dict[str, Callable[[Service, Fields, str], Fields]]] = {
     "remember": remember_, "relate": relate, "update": update_, "forget": forget_,
 }  # fmt: skip
 
@@ -42,16 +44,18 @@ def offered(service: Service) -> tuple[Tool, ...]:
     return tuple(tool for tool in TOOLS if not (tool.writes and service.read_only))
 
 
-def call(service: Service, name: str, given: Any) -> Outcome:
-    """Runs a tool; nothing is raised."""
+def call(service: Service, name: str, given: Any, actor: str = ACTOR) -> Outcome:
+    """Runs a tool; nothing is raised. `actor` is who the log of the store says has asked."""
     began = time.monotonic()
     try:
         tool = _tool(service, name)
-        structure = _DOES[name](service, checked(tool.accepts, given))
+        arguments = checked(tool.accepts, given)
+        reads = _READS.get(name)
+        structure = reads(service, arguments) if reads else _WRITES[name](service, arguments, actor)
         outcome = Outcome(packed(structure), structure)
         LOG.debug("%s: done in %.0f ms", name, 1000 * (time.monotonic() - began))
     except GraphmemError as error:
-        LOG.info("%s: %s", name if name in _DOES else "unknown tool", error.code)
+        LOG.info("%s: %s", name if name in (_READS | _WRITES) else "unknown tool", error.code)
         outcome = failed(error)
     except Exception as error:
         LOG.exception("%s: internal error", name)
@@ -86,7 +90,7 @@ def _tool(service: Service, name: str) -> Tool:
     tools = {tool.name: tool for tool in offered(service)}
     if name in tools:
         return tools[name]
-    if name in _DOES:
+    if name in _WRITES:
         raise StoreReadOnly(f"'{name}' writes, and this server only reads", "start it without --read-only")
     close = tuple(get_close_matches(name, tools, 1, 0.5))
     raise UsageError(f"there is no tool '{name[:80]}'", f"there are {', '.join(tools)}", close)

@@ -18,6 +18,7 @@ from graphmem.mcp import prompts, resources
 from graphmem.mcp.calls import Outcome, as_fields, call, internal, offered
 from graphmem.mcp.logs import LOG
 from graphmem.mcp.service import ALL, Service
+from graphmem.mcp.writing import ACTOR
 from graphmem.records import GLOBAL_SCOPE
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _Result = TypeVar("_Result")
 NAME: Final = "graphmem"
 READERS: Final = 8
 WRITERS: Final = 4
+MAX_CLIENT: Final = 80
+"""How much of a client's name the log keeps."""
 _WARM_AFTER: Final = 0.05
 """How many seconds after the tools were listed the model begins to load: the answer goes first."""
 _HOUR_MS: Final = 3_600_000
@@ -139,10 +142,13 @@ class _Handlers:
         ]  # fmt: skip
         return self._wire.ListToolsResult(tools=tools)
 
-    async def call_tool(self, _ctx: Any, params: wire.CallToolRequestParams) -> wire.CallToolResult:
+    async def call_tool(self, ctx: Any, params: wire.CallToolRequestParams) -> wire.CallToolResult:
         """What a tool gives back."""
+        client = ctx.session.client_params
+        actor = ACTOR if client is None else f"{ACTOR}: {client.client_info.name[:MAX_CLIENT]}"
         outcome: Outcome = await self._threaded(
-            lambda: call(self._service, params.name, params.arguments), writes=params.name in self._writers
+            lambda: call(self._service, params.name, params.arguments, actor),
+            writes=params.name in self._writers,
         )
         content = self._wire.TextContent(type="text", text=outcome.text)
         if outcome.failed:

@@ -23,7 +23,7 @@ from graphmem.store import Store, is_there
 from graphmem.store.lookup import Names
 
 ACTOR: Final = "mcp"
-"""Who the log says has asked."""
+"""Who the log says has asked, with the name of the client where that is known."""
 
 _STATUSES: Final = ("created", "merged", "unchanged", "rejected")
 _ENDS: Final = ("subject", "object")
@@ -32,10 +32,10 @@ _ENDS: Final = ("subject", "object")
 # ---- remember and relate --------------------------------------------------------------------------
 
 
-def remember_(service: Service, given: Fields) -> Fields:
+def remember_(service: Service, given: Fields, actor: str) -> Fields:
     """What became of each record. Raises `NothingUsable` when all were rejected."""
     scope = service.scope_to_write(given)
-    report, outcomes = _stored(service, given["records"], scope)
+    report, outcomes = _stored(service, given["records"], scope, actor)
     rows = [lean(one.as_dict()) for one in outcomes]
     counts = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
     if counts["rejected"] == len(rows):
@@ -44,7 +44,7 @@ def remember_(service: Service, given: Fields) -> Fields:
     return told | _notes(report, rows)
 
 
-def relate(service: Service, given: Fields) -> Fields:
+def relate(service: Service, given: Fields, actor: str) -> Fields:
     """What became of one relation. Raises `NothingUsable` when it cannot be stored."""
     record: Fields = {"type": "relation"} | lean(
         {key: given.get(key) for key in ("predicate", "fact", "weight", "valid_at")}
@@ -53,7 +53,7 @@ def relate(service: Service, given: Fields) -> Fields:
         record[end] = given[end]
         if given.get(f"{end}_kind"):
             record[end] = {"name": given[end], "kind": given[f"{end}_kind"]}
-    report, (outcome,) = _stored(service, [record], service.scope_to_write(given))
+    report, (outcome,) = _stored(service, [record], service.scope_to_write(given), actor)
     row = lean(outcome.as_dict())
     if outcome.status == "rejected":
         raise _nothing_stored([row])
@@ -61,7 +61,7 @@ def relate(service: Service, given: Fields) -> Fields:
 
 
 def _stored(
-    service: Service, records: list[Fields], scope: str
+    service: Service, records: list[Fields], scope: str, actor: str
 ) -> tuple[ImportReport, list[remember.Remembered]]:
     encoder = service.encoder()
     with ExitStack() as opened:
@@ -71,7 +71,7 @@ def _stored(
 
         if is_there(service.path):
             _by_id(service, records, scope)
-        return remember.remember(opening, records, scope=scope, encoder=encoder, actor=ACTOR)
+        return remember.remember(opening, records, scope=scope, encoder=encoder, actor=actor)
 
 
 def _by_id(service: Service, records: list[Fields], scope: str) -> None:
@@ -115,7 +115,7 @@ def _notes(report: ImportReport, rows: Sequence[Fields]) -> Fields:
 # ---- update and forget ----------------------------------------------------------------------------
 
 
-def update_(service: Service, given: Fields) -> Fields:
+def update_(service: Service, given: Fields, actor: str) -> Fields:
     """What became of an item. Raises `UsageError` for what does not go together, and as the core does."""
     merging, replacing = given.get("merge_into"), "keep" in given or "memories" in given
     changing = bool(given.get("set") or given.get("clear"))
@@ -131,13 +131,13 @@ def update_(service: Service, given: Fields) -> Fields:
     with service.writing() as store:
         if merging:
             told = identity.merge(
-                store, given["id"], merging, scopes, kind=kind, encoder=encoder, actor=ACTOR
+                store, given["id"], merging, scopes, kind=kind, encoder=encoder, actor=actor
             )  # fmt: skip
             return {"id": told.pop("id"), "type": ENTITY, "status": "merged", "counts": told}
         if wanted is None:
             told = forgetting.replace_memories(
                 store, given["id"], given.get("keep", ()), given.get("memories", ()), service.scope, scopes,
-                kind=kind, actor=ACTOR, encoder=encoder,
+                kind=kind, actor=actor, encoder=encoder,
             )  # fmt: skip
             added = told.pop("added")
             return {
@@ -147,7 +147,7 @@ def update_(service: Service, given: Fields) -> Fields:
                 "counts": told,
                 "added": added,
             }
-        done = update.update(store, given["id"], wanted, scopes, kind=kind, encoder=encoder, actor=ACTOR)
+        done = update.update(store, given["id"], wanted, scopes, kind=kind, encoder=encoder, actor=actor)
     return {"id": done.id, "type": done.type, "status": done.status, "fields": list(done.fields)}
 
 
@@ -161,7 +161,7 @@ def _wanted(given: Fields) -> update.Update:
     )  # fmt: skip
 
 
-def forget_(service: Service, given: Fields) -> Fields:
+def forget_(service: Service, given: Fields, actor: str) -> Fields:
     """What was archived, and what went with it."""
     _check_stored(service)
     only = KINDS.index(given["type"]) if given.get("type") else None
@@ -169,7 +169,7 @@ def forget_(service: Service, given: Fields) -> Fields:
     encoder = None if dry else service.encoder()
     with service.writing() as store:
         done = forgetting.forget(
-            store, given["ids"], service.own_scopes, kind=given.get("kind") or None, only=only, actor=ACTOR,
+            store, given["ids"], service.own_scopes, kind=given.get("kind") or None, only=only, actor=actor,
             encoder=encoder, dry_run=dry,
         )  # fmt: skip
     return done.as_dict()

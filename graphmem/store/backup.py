@@ -102,6 +102,7 @@ def replace(path: Path, new: Path, keep: Callable[[], _Kept | None], drop: Calla
     with as_it_is(path, write=True) as (target, version), as_it_is(path) as (watch, _), as_it_is(new) as (
         source, _,
     ), _room(path):  # fmt: skip
+        target.pragma("journal_mode", "wal")  # in which a reader can look while another one writes
         target.execute("PRAGMA synchronous = FULL")
         for _ in range(_TRIES):
             seen = watch.pragma("data_version")

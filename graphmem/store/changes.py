@@ -115,3 +115,17 @@ def has_changes(db: apsw.Connection, batch: int) -> bool:
 def drop_changes(db: apsw.Connection, batch: int) -> None:
     """Forgets what a batch changed."""
     db.execute("DELETE FROM change WHERE batch = ?", (batch,))
+
+
+def lose_changes(db: apsw.Connection, batch: int) -> None:
+    """Forgets what a batch changed, and notes that it was known once: the batch cannot be taken back."""
+    drop_changes(db, batch)
+    db.execute(
+        "UPDATE batch SET counts = json_set(counts, '$.history', 'lost') WHERE pk = ?", (batch,)
+    )
+
+
+def is_lost(db: apsw.Connection, batch: int) -> bool:
+    """Whether what a batch changed was known once and was forgotten."""
+    sql = "SELECT counts ->> '$.history' = 'lost' FROM batch WHERE pk = ?"
+    return bool(db.execute(sql, (batch,)).get)

@@ -104,7 +104,8 @@ class Differences:
 
     `words`, `pieces`: items per kind whose full text, whose vectors are not of their text; `other_words` counts
     those of the former that have a full text, `bits` the sketches that are of another vector. `doubtful`
-    says where an item itself may be damaged, `wrong` what is wrong and not derived from anything.
+    says where an item itself may be damaged, `suspects` which, and nothing of these is made anew; `wrong` is
+    what is wrong and not derived from anything.
     """
 
     words: tuple[set[int], set[int], set[int]] = field(default_factory=lambda: (set(), set(), set()))
@@ -122,6 +123,7 @@ class Differences:
     behind: bool = False
     doubtful: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    suspects: tuple[set[int], set[int], set[int]] = field(default_factory=lambda: (set(), set(), set()))
 
     @property
     def can_be_mended(self) -> bool:
@@ -169,7 +171,23 @@ class _Comparison:
             self._found.mentions = count_odd_mentions(self._db)
         self._sketches()
         self._log()
+        self._leave_suspects()
         return self._found
+
+    def _leave_suspects(self) -> None:
+        """What differs from an item that may be damaged is kept: it may be what is right."""
+        found = self._found
+        for kind, pks in enumerate(found.suspects):
+            found.words[kind].difference_update(pks)
+            found.pieces[kind].difference_update(pks)
+        found.names -= found.suspects[ENTITY]
+        found.tags -= found.suspects[MEMORY]
+
+    def _doubt(self, kind: int, pks: set[int], why: str) -> None:
+        if pks:
+            self._found.suspects[kind].update(pks)
+            told = _number(len(pks), TABLES[kind], f"{TABLES[kind][:-1]}ies" if kind < RELATION else "")
+            self._found.doubtful.append(f"{told} {why}: {self._ids(kind, pks)}")
 
     # ---- texts ------------------------------------------------------------------------------------
 
@@ -184,12 +202,8 @@ class _Comparison:
                 if memory_key(content, about.get(pk, ()), json.loads(scopes)) != key:
                     self._foreign_text.add(pk)
             after = page[-1][0]
-        if self._foreign_text:
-            told = _number(len(self._foreign_text), "memory", "memories")
-            self._found.doubtful.append(
-                f"{told} whose text, entities or scopes are not those that it was filed under: "
-                + self._ids(MEMORY, self._foreign_text)
-            )
+        why = "whose text, entities or scopes are not those that it was filed under"
+        self._doubt(MEMORY, self._foreign_text, why)
 
     def _ids(self, kind: int, pks: Iterable[int]) -> str:
         some = sorted(pks)
@@ -321,12 +335,7 @@ class _Comparison:
         while entity is not None:
             self._found.names.add(entity)
             entity, keys = next(stored, (None, iter(())))
-        self._found.names -= doubtful
-        if doubtful:
-            told = _number(len(doubtful), "entity", "entities")
-            self._found.doubtful.append(
-                f"{told} with other names than both indexes of names have: {self._ids(ENTITY, doubtful)}"
-            )
+        self._doubt(ENTITY, doubtful, "with other names than both indexes of names have")
 
     def _tags(self) -> None:
         stray = {pk for pk, _ in self._db.execute(_TAGS_HELD)}
@@ -334,11 +343,7 @@ class _Comparison:
         there = "SELECT 1 FROM memory WHERE pk = ?"
         doubtful = {pk for pk in stray & missing if self._db.execute(there, (pk,)).get}
         self._found.tags = (stray | missing) - doubtful
-        if doubtful:
-            told = _number(len(doubtful), "memory", "memories")
-            self._found.doubtful.append(
-                f"{told} with other tags than the table of tags has: {self._ids(MEMORY, doubtful)}"
-            )
+        self._doubt(MEMORY, doubtful, "with other tags than the table of tags has")
 
     def _members(self) -> None:
         for pk, key in self._db.execute(_SETS).fetchall():

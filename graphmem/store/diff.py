@@ -39,8 +39,10 @@ _COUNT_MADE: Final = "SELECT count(*) FROM {table} WHERE batch = ?"
 _LABELS: Final = (
     "SELECT id, name FROM entity WHERE pk = ?",
     "SELECT id, content FROM memory WHERE pk = ?",
-    "SELECT r.id, a.name || ' ' || r.predicate || ' ' || b.name FROM relation AS r "
-    "JOIN entity AS a ON a.pk = r.subject JOIN entity AS b ON b.pk = r.object WHERE r.pk = ?",
+    (
+        "SELECT r.id, a.name || ' ' || r.predicate || ' ' || b.name FROM relation AS r "
+        "JOIN entity AS a ON a.pk = r.subject JOIN entity AS b ON b.pk = r.object WHERE r.pk = ?"
+    ),
 )
 _NEW_WORDS: Final = "SELECT count(*) FROM contribution WHERE batch = ?"
 

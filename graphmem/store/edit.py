@@ -45,8 +45,10 @@ SELECT pk FROM relation WHERE (subject = ?1 OR object = ?1) AND state = 'active'
 
 _IN_SCOPE: Final = (
     "SELECT pk FROM entity WHERE scope = ? ORDER BY pk",
-    "SELECT m.pk FROM memory AS m JOIN scope_member AS s ON s.scope_set = m.scope_set WHERE s.scope = ? "
-    "ORDER BY m.pk",
+    (
+        "SELECT m.pk FROM memory AS m JOIN scope_member AS s ON s.scope_set = m.scope_set WHERE s.scope = ? "
+        "ORDER BY m.pk"
+    ),
     "SELECT pk FROM relation WHERE scope = ? ORDER BY pk",
 )
 _NAMESAKES: Final = """

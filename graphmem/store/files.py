@@ -58,8 +58,8 @@ def clear_log(db: apsw.Connection) -> None:
 
     Raises `apsw.BusyError` while another connection reads what is in it.
     """
-    busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
+    told: Any = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if told[0]:
         raise apsw.BusyError("another connection reads the log")
 
 

@@ -52,11 +52,26 @@ _FROM: Final = """
 SELECT {columns} FROM carray(:frontier) AS c CROSS JOIN relation AS i ON i.{end} = c.value
 WHERE {condition} AND (:any OR i.predicate_key IN (SELECT value FROM json_each(:predicates)))
 """
+# The far ends of relations that hold, from the index alone, but for the few relations that ended.
+_FAR: Final = """
+SELECT DISTINCT i.{far} FROM carray(:frontier) AS c CROSS JOIN relation AS i INDEXED BY {index}
+ ON i.{end} = c.value
+WHERE {within} AND (:any OR i.predicate_key IN (SELECT value FROM json_each(:predicates)))
+ AND i.pk NOT IN (
+  SELECT pk FROM relation WHERE (state <> 'active' OR invalid_at IS NOT NULL OR expired_at IS NOT NULL)
+   AND NOT (state = 'active' AND ifnull(invalid_at > :now, 1) AND ifnull(expired_at > :now, 1)))
+"""
+_INDEXES: Final = {"subject": "relation_key", "object": "relation_object"}
+_OTHER: Final = {"subject": "object", "object": "subject"}
+# The sign keeps every pair of nodes from being looked up.
 _BETWEEN: Final = """
-SELECT {columns} FROM carray(:frontier) AS c CROSS JOIN relation AS i ON i.subject = c.value
-WHERE i.object IN (SELECT value FROM carray(:others)) AND {condition}
- AND (:any OR i.predicate_key IN (SELECT value FROM json_each(:predicates)))
-ORDER BY i.id LIMIT :most
+WITH some AS MATERIALIZED (
+  SELECT i.pk FROM carray(:frontier) AS c CROSS JOIN relation AS i ON i.subject = c.value
+  WHERE +i.object IN (SELECT value FROM carray(:others)) AND {condition}
+   AND (:any OR i.predicate_key IN (SELECT value FROM json_each(:predicates)))
+  ORDER BY i.id LIMIT :most
+)
+SELECT {columns} FROM some CROSS JOIN relation AS i ON i.pk = some.pk
 """
 _NODES: Final = """
 SELECT i.pk, i.id, i.name, ifnull(i.kind, :unknown), s.name, i.description, i.stub
@@ -86,7 +101,8 @@ class Graph:
         keys = sorted({predicate_key(predicate) for predicate in predicates})
         self._predicates = {"any": not keys, "predicates": json.dumps(keys)}
 
-    def _ask(self, sql: str, kind: Any, frontier: Sequence[int], **binds: Any) -> list[Any]:
+    def _ask(self, sql: str, kind: Any, frontier: Sequence[int], *, end: str = "", far: str = "",
+             index: str = "", within: str = "", **binds: Any) -> list[Any]:  # fmt: skip
         import apsw
 
         if not frontier:
@@ -98,7 +114,9 @@ class Graph:
             **binds,
             "frontier": apsw.carray(array("q", frontier)),
         }
-        statement = sql.format(condition=condition.sql, columns=_COLUMNS, end=binds.get("end", ""))
+        statement = sql.format(
+            condition=condition.sql, columns=_COLUMNS, end=end, far=far, index=index, within=within
+        )
         rows: list[Any] = self._db.execute(statement, given).fetchall()
         return rows
 
@@ -110,8 +128,19 @@ class Graph:
                 found[row[0]] = Edge(*row)
         return sorted(found.values(), key=lambda edge: edge.id)
 
+    def far(self, frontier: Sequence[int], direction: Direction) -> set[int]:
+        """The far ends of the relations that leave the frontier in a direction."""
+        found: set[int] = set()
+        for end in _ENDS[direction]:
+            rows = self._ask(
+                _FAR, RELATION, frontier, end=end, far=_OTHER[end], index=_INDEXES[end],
+                within=self._searcher.within(RELATION),
+            )  # fmt: skip
+            found.update(pk for (pk,) in rows)
+        return found
+
     def between(self, nodes: Sequence[int], others: Sequence[int], most: int) -> list[Edge]:
-        """Relations from some nodes to others, at most so many, in the order of their ids."""
+        """Relations from some nodes to others, at most so many, those with the least ids."""
         import apsw
 
         if not others:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from graphmem.names import name_keys
-from graphmem.store.changes import drop_changes
+from graphmem.store.changes import lose_changes
 from graphmem.store.damage import Differences
 from graphmem.store.derived import full_text
 from graphmem.store.mentions import rebuild
@@ -15,9 +17,6 @@ from graphmem.store.physical import FULL_TEXT, Physical
 from graphmem.store.sketches import INDEXES, Sketcher, drop
 from graphmem.store.vectors import current_encoder, detach, need_index
 from graphmem.store.write import TABLES
-
-if TYPE_CHECKING:
-    import apsw
 
 _DROP_UNUSED: Final = """
 DELETE FROM vector WHERE encoder IN (SELECT pk FROM encoder WHERE current = 1)
@@ -69,7 +68,7 @@ class Mender:
         if found.mentions:
             self._mentions(found.mentions)
         for batch in found.history:
-            drop_changes(self._db, batch)
+            lose_changes(self._db, batch)
             self._note("history", 1)
         if found.sketches or found.bits or found.loose:
             self._sketches(found.sketches + found.bits)
@@ -81,9 +80,13 @@ class Mender:
     # ---- full text --------------------------------------------------------------------------------
 
     def _text(self, kind: int, rows: set[int]) -> None:
-        for pk in sorted(rows):
-            self._db.execute(f"DELETE FROM {FULL_TEXT[kind]} WHERE rowid = ?", (pk,))  # noqa: S608
-        self._write_text(kind, rows)
+        try:
+            for pk in sorted(rows):
+                self._db.execute(f"DELETE FROM {FULL_TEXT[kind]} WHERE rowid = ?", (pk,))  # noqa: S608
+            self._write_text(kind, rows)
+        except apsw.CorruptError:  # a damage that only shows when the row is looked up
+            self._whole_text(kind)
+            return
         self._note(f"full text of kind {TABLES[kind]}", len(rows))
 
     def _whole_text(self, kind: int) -> None:

@@ -18,7 +18,7 @@ from graphmem.store.search import Filters, Searcher
 if TYPE_CHECKING:
     import apsw as apsw_types
 
-HUB: Final = 300
+HUB: Final = 100
 """An entity that more memories are linked to says nothing about any of them, and is not walked through."""
 _RELATIONS: Final = 500
 _RELATION: Final = 0.5
@@ -56,58 +56,40 @@ class Neighbourhood:
         return found
 
     def degree(self, entity: int) -> int:
-        """How many memories an entity is linked to or mentioned by, counted up to the hub limit."""
-        held = self._degrees.get(entity)
-        if held is None:
-            held = len(self._memories_of(entity))
-            self._degrees[entity] = held
-        return held
+        """How many times memories are about an entity or mention it, counted up to the hub limit of each."""
+        self._count([entity])
+        return self._degrees[entity]
 
-    def _memories_of(self, entity: int) -> list[tuple[int, int]]:
-        """(memory, role) of an entity; role 0 about, 1 mentioned. At most one more than the hub limit."""
-        rows: list[tuple[int, int]] = self._db.execute(_MEMORIES_OF, (entity, HUB + 1)).fetchall()
-        self._degrees[entity] = len(rows)
-        return rows
+    def _count(self, entities: Iterable[int]) -> None:
+        """Counts for entities that were not counted before."""
+        new = sorted(set(entities) - self._degrees.keys())
+        self._degrees.update(self._execute(_DEGREES, new, most=HUB + 1))
 
     def _from_entities(self, entities: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
-        linked: list[tuple[int, int, float]] = []
-        for entity in entities:
-            rows = self._memories_of(entity)
-            if len(rows) <= HUB:
-                share = 1 / math.log(2 + len(rows))
-                linked += [(entity, memory, share * (2 if role == 0 else 1)) for memory, role in rows]
-        seen = self.visible(MEMORY, {memory for _, memory, _ in linked})
-        for entity, memory, weight in linked:
-            if memory in seen:
-                found[entity_node(entity)].append((memory_node(memory), weight))
+        self._count(entities)
+        walked = [entity for entity in entities if self._degrees[entity] <= HUB]
+        for entity, memory, role in self._ask(_MEMORIES_OF, MEMORY, walked, most=_RELATIONS * len(walked)):
+            weight = (2 if role == 0 else 1) / math.log(2 + max(self._degrees[entity], 1))
+            found[entity_node(entity)].append((memory_node(memory), weight))
         for entity, far, count in self._related(entities):
             found[entity_node(entity)].append((entity_node(far), _RELATION * count))
 
-    def _related(self, entities: list[int]) -> Iterable[tuple[int, int, float]]:
+    def _related(self, entities: list[int]) -> Iterable[tuple[int, int, int]]:
         """(entity, other entity, how many relations join them)."""
         counts: dict[tuple[int, int], int] = {}
         for near, far in (("subject", "object"), ("object", "subject")):
-            for entity, other in self._ask(
-                f"SELECT i.{near}, i.{far} FROM carray(:those) AS c CROSS JOIN relation AS i "  # noqa: S608
-                f"ON i.{near} = c.value WHERE {{condition}} LIMIT {_RELATIONS * max(len(entities), 1)}",
-                RELATION,
-                entities,
-            ):
-                if entity != other:
-                    counts[entity, other] = counts.get((entity, other), 0) + 1
-        return ((entity, other, float(count)) for (entity, other), count in counts.items())
+            sql, most = _RELATED.format(near=near, far=far), _RELATIONS * len(entities)
+            for entity, other, count in self._ask(sql, RELATION, entities, most=most):
+                counts[entity, other] = counts.get((entity, other), 0) + count
+        return ((entity, other, count) for (entity, other), count in counts.items() if entity != other)
 
     def _from_memories(self, memories: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
-        import apsw
-
-        if not memories:
-            return
-        those = {"those": apsw.carray(array("q", memories))}
-        linked: list[tuple[int, int, int]] = self._db.execute(_ENTITIES_OF, those).fetchall()
-        seen = self.visible(ENTITY, {entity for _, entity, _ in linked})
+        linked: list[tuple[int, int, int]] = self._ask(_ENTITIES_OF, ENTITY, memories)
+        self._count(entity for _, entity, _ in linked)
         for memory, entity, role in linked:
-            if entity in seen and self.degree(entity) <= HUB:
-                weight = (2 if role == 0 else 1) / math.log(2 + self.degree(entity))
+            degree = self._degrees[entity]
+            if degree <= HUB:
+                weight = (2 if role == 0 else 1) / math.log(2 + max(degree, 1))
                 found[memory_node(memory)].append((entity_node(entity), weight))
 
     # ---- seeds ------------------------------------------------------------------------------------
@@ -136,13 +118,7 @@ class Neighbourhood:
 
     def holding(self, entity: int, memories: Sequence[int]) -> list[int]:
         """Those of some memories that are about an entity, mention it, or state a relation of it."""
-        import apsw
-
-        if not memories:
-            return []
-        those = apsw.carray(array("q", memories))
-        rows = self._db.execute(_HOLDING, {"those": those, "entity": entity})
-        return [pk for (pk,) in rows]
+        return [pk for (pk,) in self._execute(_HOLDING, memories, entity=entity)]
 
     def stating(self, relations: Sequence[int]) -> list[tuple[int, int]]:
         """(relation, memory) of the memories that state relations."""
@@ -163,31 +139,44 @@ class Neighbourhood:
         )
         return {pk for (pk,) in rows}
 
-    def _ask(self, sql: str, kind: Any, those: Sequence[int]) -> list[Any]:
+    def _ask(self, sql: str, kind: Any, those: Sequence[int], **binds: Any) -> list[Any]:
+        """The rows of a statement with the condition of what is visible of a kind."""
+        condition = self._searcher.condition(kind)
+        filled = sql.replace("{condition}", condition.sql)
+        return self._execute(filled, those, **condition.binds, **binds)
+
+    def _execute(self, sql: str, those: Sequence[int], **binds: Any) -> list[Any]:
         import apsw
 
         if not those:
             return []
-        condition = self._searcher.condition(kind)
-        given = {**condition.binds, "those": apsw.carray(array("q", those))}
-        rows: list[Any] = self._db.execute(sql.format(condition=condition.sql), given).fetchall()
+        given = {**binds, "those": apsw.carray(array("q", those))}
+        rows: list[Any] = self._db.execute(sql, given).fetchall()
         return rows
 
 
+_DEGREES: Final = """
+SELECT c.value, (SELECT count(*) FROM (SELECT 1 FROM memory_link WHERE entity = c.value LIMIT :most))
+ + (SELECT count(*) FROM (SELECT 1 FROM mention WHERE entity = c.value LIMIT :most))
+FROM carray(:those) AS c
+"""
 # A memory holds an entity when it is about it, mentions it, or states a relation that ends in it.
 _MEMORIES_OF: Final = """
-SELECT memory, min(role) FROM (
-  SELECT memory, role FROM memory_link WHERE entity = ?1
-  UNION ALL SELECT memory, 1 FROM mention WHERE entity = ?1
-  UNION ALL SELECT m.pk, 1 FROM relation AS r CROSS JOIN stated_by AS s ON s.relation = r.pk
-    CROSS JOIN memory AS m ON m.id = s.memory WHERE r.subject = ?1
-  UNION ALL SELECT m.pk, 1 FROM relation AS r CROSS JOIN stated_by AS s ON s.relation = r.pk
-    CROSS JOIN memory AS m ON m.id = s.memory WHERE r.object = ?1
-  LIMIT ?2
-) GROUP BY memory
+SELECT l.entity, i.pk, min(l.role) FROM (
+  SELECT l.entity, l.memory, l.role
+  FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.entity = c.value
+  UNION ALL SELECT l.entity, l.memory, 1
+  FROM carray(:those) AS c CROSS JOIN mention AS l ON l.entity = c.value
+  UNION ALL SELECT * FROM (
+    SELECT r.subject, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.subject = c.value
+    CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
+  UNION ALL SELECT * FROM (
+    SELECT r.object, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.object = c.value
+    CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
+) AS l CROSS JOIN memory AS i ON i.pk = l.memory WHERE {condition} GROUP BY l.entity, i.pk
 """
 _ENTITIES_OF: Final = """
-SELECT memory, entity, min(role) FROM (
+SELECT l.memory, i.pk, min(l.role) FROM (
   SELECT l.memory, l.entity, l.role
   FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.memory = c.value
   UNION ALL SELECT l.memory, l.entity, 1
@@ -196,7 +185,13 @@ SELECT memory, entity, min(role) FROM (
   CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
   UNION ALL SELECT m.pk, r.object, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
   CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
-) GROUP BY memory, entity
+) AS l CROSS JOIN entity AS i ON i.pk = l.entity WHERE {condition} GROUP BY l.memory, i.pk
+"""
+_RELATED: Final = """
+SELECT near, far, count(*) FROM (
+  SELECT i.{near} AS near, i.{far} AS far FROM carray(:those) AS c CROSS JOIN relation AS i ON i.{near} = c.value
+  WHERE {{condition}} LIMIT :most
+) GROUP BY near, far
 """
 _HOLDING: Final = """
 SELECT m.pk FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value

@@ -57,7 +57,10 @@ class Physical:
 
 
 def look(db: apsw.Connection) -> Physical:
-    """What SQLite's own checks say, full-text tables included. Raises `apsw.CorruptError` for the worst."""
+    """What SQLite's own checks say, full-text tables included.
+
+    Raises `apsw.CorruptError` where not even the schema can be read.
+    """
     found = Physical()
     found.messages = _lines(db, f"PRAGMA integrity_check({_SHOWN})")
     if found.messages:
@@ -68,8 +71,11 @@ def look(db: apsw.Connection) -> Physical:
 def _lines(db: apsw.Connection, sql: str) -> list[str]:
     """The messages of a check, one each."""
     told: list[str] = []
-    for (said,) in db.execute(sql):
-        told += [line for line in str(said).splitlines() if not line.startswith("*** in database")]
+    try:
+        for (said,) in db.execute(sql):
+            told += [line for line in str(said).splitlines() if not line.startswith("*** in database")]
+    except apsw.CorruptError:
+        told.append(_MALFORMED)
     return [line for line in told if line != "ok"]
 
 
@@ -98,7 +104,7 @@ class _Explanation:
     def _read(self, table: str) -> None:
         """Reads a table through, its indexes aside."""
         try:
-            for _ in self._db.execute(f'SELECT * FROM "{table}" NOT INDEXED'):  # noqa: S608
+            for _ in self._db.execute(f'SELECT * FROM "{table}" {in_order(self._db, table)}'):  # noqa: S608
                 pass
         except (apsw.Error, UnicodeDecodeError) as error:
             self._lose(table, str(error))
@@ -160,9 +166,24 @@ class _Explanation:
         columns = [f'"{name}"' for (name,) in execute(_COLUMNS, (index,)).fetchall()]
         partial = execute("SELECT partial FROM pragma_index_list(?) WHERE name = ?", (table, index)).get
         where = f" WHERE {columns[0]} IS NOT NULL" if partial else ""
-        if execute("SELECT wr FROM pragma_table_list(?) WHERE schema = 'main'", (table,)).get == 0:
+        if _has_rowid(self._db, table):
             columns.append("rowid")
         wanted = ", ".join(f"CAST({name} AS BLOB)" for name in dict.fromkeys(columns))
         held = set(execute(f'SELECT {wanted} FROM "{table}" INDEXED BY "{index}"{where}'))  # noqa: S608
-        rows = set(execute(f'SELECT {wanted} FROM "{table}" NOT INDEXED{where}'))  # noqa: S608
+        rows = set(
+            execute(f'SELECT {wanted} FROM "{table}" {in_order(self._db, table, where)}')  # noqa: S608
+        )
         return len(held - rows)
+
+
+def in_order(db: apsw.Connection, table: str, where: str = "", schema: str = "main") -> str:
+    """What makes SQLite read the tree of a table itself, and no index that happens to have the columns."""
+    if _has_rowid(db, table, schema):
+        return f"NOT INDEXED{where} ORDER BY rowid"
+    key: Any = db.execute(f'PRAGMA {schema}.table_info("{table}")').fetchall()
+    names = ", ".join(f'"{name}"' for _, name, *_, part in sorted(key, key=lambda row: row[-1]) if part)
+    return f"NOT INDEXED{where} ORDER BY {names}"
+
+
+def _has_rowid(db: apsw.Connection, table: str, schema: str = "main") -> bool:
+    return db.execute("SELECT wr FROM pragma_table_list(?) WHERE schema = ?", (table, schema)).get == 0

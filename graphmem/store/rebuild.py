@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphmem.store import Store
 from graphmem.store.mend import Mender
-from graphmem.store.physical import DERIVED, FULL_TEXT, Physical
+from graphmem.store.physical import DERIVED, FULL_TEXT, Physical, in_order
 
 _TABLES: Final = """
 SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
@@ -46,10 +46,9 @@ def carry_over(store: Store, old: Path, found: Physical) -> Mender:
 def _carry(db: Any, table: str) -> None:
     if db.execute(_OLD, (table,)).get is None:
         return
-    info = db.execute(f'PRAGMA main.table_info("{table}")').fetchall()
-    columns = ", ".join(f'"{name}"' for _, name, *_ in info)
-    key = ", ".join(f'"{name}"' for _, name, *_, part in sorted(info, key=lambda row: row[-1]) if part)
-    # An order, or else SQLite would copy the trees of indexes as they are.
+    columns = ", ".join(f'"{name}"' for _, name, *_ in db.execute(f'PRAGMA main.table_info("{table}")'))
+    # In an order, or else SQLite would copy the trees of indexes as they are.
     db.execute(
-        f'INSERT INTO main."{table}" ({columns}) SELECT {columns} FROM old."{table}" NOT INDEXED ORDER BY {key}'  # noqa: S608
+        f'INSERT INTO main."{table}" ({columns}) '  # noqa: S608
+        f'SELECT {columns} FROM old."{table}" {in_order(db, table, schema="old")}'
     )

@@ -93,6 +93,7 @@ class Filters:
 
 _HOLDS: Final = """i.state = 'active'
  AND (i.invalid_at IS NULL OR i.invalid_at > :now) AND (i.expired_at IS NULL OR i.expired_at > :now)"""
+_MAY_HAVE_ENDED: Final = "(i.state <> 'active' OR i.invalid_at IS NOT NULL OR i.expired_at IS NOT NULL)"
 _STATES: Final = {"archived": "i.state = 'archived'", "all": "1"}
 _SKETCH_HOLDS: Final = "(s.until IS NULL OR s.until > :now)"
 _SKETCH_STATES: Final = {"archived": "s.until = ''", "all": "1"}
@@ -141,6 +142,8 @@ class Condition(NamedTuple):
     sql: str
     binds: dict[str, Any]
     sketched: str = ""
+    plain: bool = False
+    """Whether it asks for nothing but scopes and what holds."""
 
 
 class _Table(NamedTuple):
@@ -175,6 +178,22 @@ _MATCHING_ROWS: Final = "SELECT count(*) FROM {table}_fts WHERE {table}_fts MATC
 _TOTAL: Final = """
 SELECT count(*) FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
 WHERE {table}_fts MATCH :match AND {condition}
+"""
+# What a plain condition leaves out: of scopes that are not visible, and what does not hold.
+_UNSEEN: Final[dict[str, str]] = {
+    ENTITY: "{table} AS i ON i.scope = s.pk WHERE s.pk NOT IN (SELECT value FROM json_each(:scopes))",
+    MEMORY: "{table} AS i ON i.scope_set = s.pk WHERE s.pk NOT IN (SELECT value FROM json_each(:sets))",
+    RELATION: "{table} AS i ON i.scope = s.pk WHERE s.pk NOT IN (SELECT value FROM json_each(:scopes))",
+}
+_SCOPES: Final[dict[str, str]] = {ENTITY: "scope", MEMORY: "scope_set", RELATION: "scope"}
+_ENDED: Final[dict[str, str]] = {
+    ENTITY: "SELECT i.pk FROM entity AS i WHERE i.state <> 'active'",
+    MEMORY: f"SELECT i.pk FROM memory AS i WHERE {_MAY_HAVE_ENDED} AND NOT ({_HOLDS})",
+    RELATION: f"SELECT i.pk FROM relation AS i WHERE {_MAY_HAVE_ENDED} AND NOT ({_HOLDS})",
+}
+_MATCHING_OF: Final = """
+SELECT count(*) FROM {table}_fts
+WHERE {table}_fts MATCH :match AND +rowid IN (SELECT value FROM json_each(:items))
 """
 # The sign keeps full text from being started anew, with its statistics, for each of the rows.
 _ALSO: Final = """
@@ -296,6 +315,10 @@ class Searcher:
             self._conditions[kind] = self._compile(kind)
         return self._conditions[kind]
 
+    def within(self, kind: Kind) -> str:
+        """The visible scopes alone as SQL for one kind of item; its parameters are those of the condition."""
+        return "1" if self._scopes is None else _TABLES[kind].filters["scopes"]
+
     def _compile(self, kind: Kind, *, elsewhere: bool = False) -> Condition:
         """The condition; with `elsewhere`, of what other scopes hold."""
         filters, table = self.filters, _TABLES[kind]
@@ -336,7 +359,8 @@ class Searcher:
         if len(numbers) < len(more):
             join = f"CROSS JOIN {table.table} AS i ON i.pk = s.item "
             sketched += [sql for sql in more if sql not in numbers]
-        return Condition(" AND ".join(parts + more), binds, f"{join}WHERE {' AND '.join(sketched)}")
+        plain = not more and not elsewhere and filters.state == "active"
+        return Condition(" AND ".join(parts + more), binds, f"{join}WHERE {' AND '.join(sketched)}", plain)
 
     def _scope_sets(self, scopes: Sequence[int]) -> list[int]:
         rows = self._db.execute(
@@ -380,11 +404,32 @@ class Searcher:
             further = [row for row in rows[depth:] if row[0] in wanted]
         else:
             rows = self._best_rows(kind, match, depth)
-            total = self._ask(_TOTAL, kind, match=match).get
+            total = self._total(kind, match, matched)
             wanted = set(also).difference(row[0] for row in rows[:depth])
             further = self._scored(kind, match, wanted)
         best = [Ranked(*row, rank) for rank, row in enumerate(rows[:depth], start=1)]
         return Ranking(best + [Ranked(*row, 0) for row in further], total)
+
+    def _total(self, kind: Kind, match: str, matched: int) -> int:
+        """How many of the items that contain a word pass the filters."""
+        hidden = self._hidden(kind)
+        if hidden is None:
+            count: int = self._ask(_TOTAL, kind, match=match).get
+            return count
+        left_out: int = self._ask(_MATCHING_OF, kind, match=match, items=_packed(hidden)).get if hidden else 0
+        return matched - left_out
+
+    def _hidden(self, kind: Kind) -> set[int] | None:
+        """The items that the filters leave out, where these are few and can be told from the indexes."""
+        condition = self.condition(kind)
+        if not condition.plain:
+            return None
+        parts = [_ENDED[kind]]
+        if self._scopes is not None:
+            parts.append(f"SELECT i.pk FROM {_SCOPES[kind]} AS s CROSS JOIN {_UNSEEN[kind]}")
+        statement = f"SELECT pk FROM ({' UNION ALL '.join(parts)}) LIMIT {_AT_ONCE + 1}"  # noqa: S608
+        found = {pk for (pk,) in self._ask(statement, kind)}
+        return found if len(found) <= _AT_ONCE else None
 
     def _scored(self, kind: Kind, match: str, items: set[int]) -> list[_Row]:
         """Those of some items that contain a word, the best first."""

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from graphmem.store.changes import Change, Values, changes, has_changes
+from graphmem.store.changes import Change, Values, changes, has_changes, is_lost
 from graphmem.store.removal import keep_last, remove_items
 from graphmem.store.write import ENTITY, MEMORY, RELATION, TABLES
 
@@ -38,6 +38,31 @@ _BUILT_ON: Final = {
 _REFERRING: Final = {"memory_link": ("entity",), "relation": ("subject", "object")}
 _LATER_VERSION: Final = "SELECT batch FROM version WHERE kind = ? AND item = ? AND batch > ?"
 _LATER_WORD: Final = "SELECT batch FROM contribution WHERE kind = ? AND item = ? AND batch > ?"
+# Links into a scope that the memory or relation is not of, where {where} says which to look at.
+_UNSEEN: Final = (
+    (
+        MEMORY,
+        (
+            "SELECT m.pk FROM memory_link AS l JOIN memory AS m ON m.pk = l.memory "
+            "JOIN entity AS e ON e.pk = l.entity JOIN scope AS s ON s.pk = e.scope "
+            "WHERE {where} AND s.name <> 'global' AND NOT EXISTS ("
+            "SELECT 1 FROM scope_member AS x WHERE x.scope_set = m.scope_set AND x.scope = e.scope)"
+        ),
+        {ENTITY: "e.pk = ?1", MEMORY: "m.pk = ?1"},
+    ),
+    (
+        RELATION,
+        (
+            "SELECT r.pk FROM relation AS r JOIN entity AS e ON e.pk IN (r.subject, r.object) "
+            "JOIN scope AS s ON s.pk = e.scope WHERE {where} AND s.name <> 'global' AND e.scope <> r.scope"
+        ),
+        {
+            ENTITY: "r.pk IN (SELECT pk FROM relation WHERE subject = ?1 OR object = ?1)",
+            RELATION: "r.pk = ?1",
+        },
+    ),
+)
+_SCOPES: Final = frozenset(("scope", "scope_set"))
 _LATER: Final = "SELECT pk FROM batch WHERE pk > ? AND undone_by IS NULL ORDER BY pk"
 
 
@@ -57,6 +82,8 @@ class Taken:
     changed: list[int] = field(default_factory=lambda: [0, 0, 0])
     unmade: set[Item] = field(default_factory=set)
     """Items that a batch had brought back, and that are gone again."""
+    rescoped: set[Item] = field(default_factory=set)
+    """Items that are in another scope again."""
     builders: set[int] = field(default_factory=set)
     clashes: list[str] = field(default_factory=list)
 
@@ -83,6 +110,7 @@ class Undoing:
         if made is not None and any(len(pks) < count for pks, count in zip(own, made, strict=True)):
             taken.builders.update(self._removers(batch))
         rows = [one for one in changes(self._db, batch) if not self._is_of(one, own)]
+        self._check_words(batch, rows, taken)
         lost: list[Change] = []
         # What was made goes first, so that unique names and ids are free for what comes back.
         for step in (self._unmake, self._unchange, self._bring_back):
@@ -95,6 +123,7 @@ class Undoing:
             self._remove(kind, own[kind], batch, taken)
         for item in sorted(taken.unmade):
             self._check_left(item, batch, taken)
+        self._check_scopes(batch, taken)
         return taken
 
     def batches_of(self, run: str) -> list[int]:
@@ -117,6 +146,8 @@ class Undoing:
     def can(self, batch: int) -> bool:
         """Whether it is known what a batch changed: it was kept, or the batch only made items."""
         db = self._db
+        if is_lost(db, batch):
+            return False
         if has_changes(db, batch):
             return True
         return any(
@@ -235,6 +266,8 @@ class Undoing:
         self._db.execute(sql + " AND ".join(f"{name} = ?" for name in key), (*values, *key.values()))
         if change.table in _KIND_OF:
             taken.changed[_KIND_OF[change.table]] += 1
+            if any(names[number] in _SCOPES for number in at):
+                taken.rescoped.add(Item(_KIND_OF[change.table], key["pk"]))
         return True
 
     def _bring_back(self, change: Change, taken: Taken) -> bool | None:
@@ -269,12 +302,36 @@ class Undoing:
         taken.touched.update(Item(kind, pk) for pk in pks)
 
     def _built_on(self, kind: int, pk: int, batch: int) -> set[int]:
-        db = self._db
-        later = {one for (one,) in db.execute(_LATER_VERSION, (kind, pk, batch))}
-        later |= {one for (one,) in db.execute(_LATER_WORD, (kind, pk, batch))}
+        later = self._touched(kind, pk, batch)
         for sql in _BUILT_ON[kind]:
-            later |= {one for (one,) in db.execute(sql, (pk,)) if one != batch}
+            later |= {one for (one,) in self._db.execute(sql, (pk,)) if one != batch}
         return later
+
+    def _touched(self, kind: int, pk: int, batch: int) -> set[int]:
+        """Later batches that changed an item or said something about it."""
+        later = {one for (one,) in self._db.execute(_LATER_VERSION, (kind, pk, batch))}
+        return later | {one for (one,) in self._db.execute(_LATER_WORD, (kind, pk, batch))}
+
+    def _check_words(self, batch: int, rows: Iterable[Change], taken: Taken) -> None:
+        """Finds later batches that said something about items of which the batch changed what was said."""
+        said = [one for one in rows if one.table == "contribution"]
+        items = {self._item(one, side) for one in said for side in (one.old, one.new)} - {None}
+        for item in sorted(filter(None, items)):
+            later = {one for (one,) in self._db.execute(_LATER_WORD, (*item, batch))}
+            if later:
+                taken.builders |= later
+                taken.clashes.append(self._called(*item))
+
+    def _check_scopes(self, batch: int, taken: Taken) -> None:
+        """Finds what later batches linked across the scopes that items are in again."""
+        for item in sorted(taken.rescoped):
+            for kind, sql, ways in _UNSEEN:
+                if item.kind not in ways:
+                    continue
+                for (pk,) in self._db.execute(sql.format(where=ways[item.kind]), (item.pk,)).fetchall():
+                    made: int = self._db.execute(f"SELECT batch FROM {TABLES[kind]} WHERE pk = ?", (pk,)).get  # noqa: S608
+                    taken.builders |= self._touched(kind, pk, batch) | ({made} if made > batch else set())
+                    taken.clashes.append(self._called(kind, pk))
 
     def _check_left(self, item: Item, batch: int, taken: Taken) -> None:
         """Finds what still refers to an item that is gone, and which batches are to blame."""

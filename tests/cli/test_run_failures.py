@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -41,9 +42,10 @@ def test_an_import_into_a_damaged_store_says_that_it_is_damaged(run: Run, tmp_pa
     data[start:60_000] = random.Random(seed).randbytes(60_000 - start)
     store.write_bytes(data)
     more = write_records(tmp_path / "b.jsonl", entities(400, first=200, size=20))
-    done = run("import", more, "--db", store)
+    done = run("import", more, "--db", store, "--report", tmp_path / "report.json")
     assert done.status == 5, done.err
     assert "[store-damaged]" in done.err
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["counts"]["entity"]["read"] > 0
 
 
 @posix

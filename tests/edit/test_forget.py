@@ -56,7 +56,9 @@ def test_one_that_is_not_there_keeps_all_others(store: Store) -> None:
     assert column(store, "memory", "m1", "state") == "active"
 
 
-def test_an_import_does_not_bring_back_what_was_forgotten(store: Store, tmp_path: Path, encoder: HashEncoder) -> None:
+def test_an_import_does_not_bring_back_what_was_forgotten(
+    store: Store, tmp_path: Path, encoder: HashEncoder
+) -> None:
     forget(store, ["AuthService"], None)
     before = state(store)
     report = take_records(store, tmp_path, RECORDS, encoder=encoder)

@@ -47,7 +47,10 @@ def test_a_changed_file_that_has_the_old_name_goes_to_the_renamed_entity(
     report = take_records(store, tmp_path, [*RECORDS, *more], encoder=encoder)
 
     assert counts(store) == [4, 2, 2]
-    assert report.counts["entity"].updated == 2 or column(store, "entity", "auth", "description") == "Lets people in."
+    assert (
+        report.counts["entity"].updated == 2
+        or column(store, "entity", "auth", "description") == "Lets people in."
+    )
     assert column(store, "entity", "auth", "name") == "Gatekeeper"
     assert wrong(store) == []
 
@@ -72,7 +75,12 @@ def test_renaming_back_leaves_both_names(store: Store, encoder: HashEncoder) -> 
 
 def test_a_former_name_can_be_given_to_another(store: Store, encoder: HashEncoder) -> None:
     rename(store, "AuthService", "Gatekeeper", None, encoder=encoder)
-    remember(store, [{"type": "entity", "name": "New", "kind": "service", "id": "new"}], scope="global", encoder=encoder)
+    remember(
+        store,
+        [{"type": "entity", "name": "New", "kind": "service", "id": "new"}],
+        scope="global",
+        encoder=encoder,
+    )
     rename(store, "New", "AuthService", None, encoder=encoder)
 
     assert _means(store, "AuthService") == "new"
@@ -144,7 +152,10 @@ def test_importing_the_files_again_after_a_merge_changes_nothing(
 
 def test_a_changed_file_follows_the_merge(two: Store, tmp_path: Path, encoder: HashEncoder) -> None:
     merge(two, "Auth", "AuthService", None, encoder=encoder)
-    more = [TWO[0] | {"properties": {"floor": 3}}, {"type": "memory", "content": "A new one.", "about": ["Auth"]}]
+    more = [
+        TWO[0] | {"properties": {"floor": 3}},
+        {"type": "memory", "content": "A new one.", "about": ["Auth"]},
+    ]
     take_records(two, tmp_path, more, name="two", encoder=encoder)
 
     assert counts(two)[0] == 4
@@ -161,7 +172,13 @@ def test_an_export_carries_edits_renames_and_merges(two: Store, tmp_path: Path, 
     from graphmem.edit.forget import forget
     from graphmem.edit.update import Update, update
 
-    update(two, "m1", Update(set={"title": "T"}, remove={"tags": ["auth"]}, clear=["importance"]), None, encoder=encoder)
+    update(
+        two,
+        "m1",
+        Update(set={"title": "T"}, remove={"tags": ["auth"]}, clear=["importance"]),
+        None,
+        encoder=encoder,
+    )
     merge(two, "Auth", "AuthService", None, encoder=encoder)
     rename(two, "PostgresDB", "Postgres", None, encoder=encoder)
     forget(two, ["metal"], None)
@@ -178,7 +195,9 @@ def test_an_export_carries_edits_renames_and_merges(two: Store, tmp_path: Path, 
 
 
 def test_an_entity_is_not_merged_with_itself_nor_across_scopes(two: Store, encoder: HashEncoder) -> None:
-    remember(two, [{"type": "entity", "name": "Far", "scope": "project:b"}], scope="project:b", encoder=encoder)
+    remember(
+        two, [{"type": "entity", "name": "Far", "scope": "project:b"}], scope="project:b", encoder=encoder
+    )
     before = state(two)
     for old, new in (("auth", "AuthService"), ("auth", "Far")):
         with pytest.raises(EditRefused):

@@ -19,8 +19,14 @@ from graphmem.store import Store
 SAID: dict[str, Any] = {"type": "memory", "content": "Keys rotate weekly.", "about": ["AuthService"]}
 
 
-def test_a_memory_an_entity_and_a_relation_are_one_batch_with_vectors(store: Store, encoder: HashEncoder) -> None:
-    given: list[Any] = [SAID, {"type": "entity", "name": "Vault", "kind": "service"}, ["AuthService", "uses", "Vault"]]
+def test_a_memory_an_entity_and_a_relation_are_one_batch_with_vectors(
+    store: Store, encoder: HashEncoder
+) -> None:
+    given: list[Any] = [
+        SAID,
+        {"type": "entity", "name": "Vault", "kind": "service"},
+        ["AuthService", "uses", "Vault"],
+    ]
     report, told = remember(store, given, scope="global", encoder=encoder)
 
     assert [one.status for one in told] == ["created"] * 3
@@ -50,7 +56,9 @@ def test_what_says_more_of_a_memory_is_merged_into_it(store: Store, encoder: Has
 
 
 def test_good_records_are_stored_beside_one_that_is_refused(store: Store, encoder: HashEncoder) -> None:
-    _, told = remember(store, [{"type": "memory"}, SAID, SAID | {"about": ["Mercury"]}], scope="global", encoder=encoder)
+    _, told = remember(
+        store, [{"type": "memory"}, SAID, SAID | {"about": ["Mercury"]}], scope="global", encoder=encoder
+    )
 
     assert [one.status for one in told] == ["rejected", "created", "rejected"]
     assert "missing-key" in told[0].problems[0]

@@ -35,19 +35,19 @@ ACTS: dict[str, Callable[[Store, Path], Any]] = {
         store, folder, [{"type": "entity", "name": f"e{n}"} for n in range(5)], name="more", encoder=ENCODER,
         batch_size=2,
     ),
-    "remember": lambda store, folder: remember(store, [MEMORY, ["AuthService", "uses", "X"]], scope="global", encoder=ENCODER),
-    "completion of a stub": lambda store, folder: remember(
+    "remember": lambda store, _: remember(store, [MEMORY, ["AuthService", "uses", "X"]], scope="global", encoder=ENCODER),
+    "completion of a stub": lambda store, _: remember(
         store, [{"type": "entity", "name": "PostgresDB", "kind": "database", "aliases": ["pg"]}], scope="global",
         encoder=ENCODER,
     ),
-    "update": lambda store, folder: update(
+    "update": lambda store, _: update(
         store, "m1", Update(set={"content": "Other."}, clear=["tags"], add={"about": ["pg"]}), None, encoder=ENCODER
     ),
-    "forget": lambda store, folder: forget(store, ["AuthService"], None, encoder=ENCODER),
-    "rename": lambda store, folder: rename(store, "AuthService", "Gate", None, encoder=ENCODER),
-    "alias": lambda store, folder: alias(store, "AuthService", ["door"], ["login"], None, encoder=ENCODER),
-    "merge": lambda store, folder: merge(store, "PostgresDB", "AuthService", None, encoder=ENCODER),
-    "renamed scope": lambda store, folder: rename_scope(store, "project:a", "project:b", unite=True, encoder=ENCODER),
+    "forget": lambda store, _: forget(store, ["auth"], None, encoder=ENCODER),
+    "rename": lambda store, _: rename(store, "AuthService", "Gate", None, encoder=ENCODER),
+    "alias": lambda store, _: alias(store, "AuthService", ["door"], ["login"], None, encoder=ENCODER),
+    "merge": lambda store, _: merge(store, "PostgresDB", "AuthService", None, encoder=ENCODER),
+    "renamed scope": lambda store, _: rename_scope(store, "project:a", "project:b", unite=True, encoder=ENCODER),
 }  # fmt: skip
 
 
@@ -85,13 +85,9 @@ def test_an_act_is_taken_back_and_done_again_exactly(scoped: Store, tmp_path: Pa
 
 def test_all_acts_in_a_row_are_taken_back_one_by_one(scoped: Store, tmp_path: Path) -> None:
     states: list[State] = []
-    for name in ("import", "update", "alias", "rename", "merge", "renamed scope", "forget"):
+    for name in ("import", "update", "alias", "merge", "renamed scope", "rename", "forget"):
         states.append(state(scoped))
-        try:
-            ACTS[name](scoped, tmp_path)
-        except Exception:  # noqa: BLE001 - a later act may have lost its object
-            states.pop()
-    assert len(states) > 4
+        ACTS[name](scoped, tmp_path)
     for before in reversed(states):
         undo(scoped, encoder=ENCODER)
         assert unlike(before, state(scoped)) == []
@@ -101,18 +97,24 @@ def test_all_acts_in_a_row_are_taken_back_one_by_one(scoped: Store, tmp_path: Pa
 def test_an_undone_import_can_be_imported_again_and_gets_new_row_numbers(tmp_path: Path) -> None:
     with in_memory() as store:
         take_records(store, tmp_path, RECORDS, encoder=ENCODER)
-        first = [store.db.execute(f"SELECT max(pk) FROM {table}").get for table in ("entity", "memory", "relation")]
+        first = [
+            store.db.execute(f"SELECT max(pk) FROM {table}").get for table in ("entity", "memory", "relation")
+        ]
         undo(store, encoder=ENCODER)
         assert store.db.execute("SELECT count(*) FROM origin").get == 0
         report = take_records(store, tmp_path, RECORDS, encoder=ENCODER)
 
         assert report.counts["entity"].created == 4
-        lowest = [store.db.execute(f"SELECT min(pk) FROM {table}").get for table in ("entity", "memory", "relation")]
+        lowest = [
+            store.db.execute(f"SELECT min(pk) FROM {table}").get for table in ("entity", "memory", "relation")
+        ]
         assert all(low > high for low, high in zip(lowest, first, strict=True))
         assert wrong(store) == []
 
 
-def test_a_batch_that_later_ones_were_built_on_is_refused_and_nothing_changes(store: Store, tmp_path: Path) -> None:
+def test_a_batch_that_later_ones_were_built_on_is_refused_and_nothing_changes(
+    store: Store, tmp_path: Path
+) -> None:
     update(store, "m1", Update(set={"title": "T"}), None, encoder=ENCODER)
     remember(store, [MEMORY], scope="global", encoder=ENCODER)
     first = str(store.db.execute("SELECT id FROM batch ORDER BY pk LIMIT 1").get)
@@ -210,8 +212,12 @@ def test_counters_of_access_do_not_stand_in_the_way(store: Store) -> None:
     assert store.db.execute("SELECT 1 FROM memory WHERE id = 'm9'").get is None
 
 
-def test_an_import_without_history_cannot_be_taken_back_where_it_changed_something(store: Store, tmp_path: Path) -> None:
-    take_records(store, tmp_path, [RECORDS[0] | {"description": "Other."}], name="more", encoder=ENCODER, history=False)
+def test_an_import_without_history_cannot_be_taken_back_where_it_changed_something(
+    store: Store, tmp_path: Path
+) -> None:
+    take_records(
+        store, tmp_path, [RECORDS[0] | {"description": "Other."}], name="more", encoder=ENCODER, history=False
+    )
     with pytest.raises(UndoRefused) as refused:
         undo(store, encoder=ENCODER)
     assert "not kept" in refused.value.message

@@ -35,7 +35,9 @@ def test_sets_gain_and_lose_members(store: Store, encoder: HashEncoder) -> None:
 
 
 def test_properties_are_set_and_taken_away_key_by_key(store: Store, encoder: HashEncoder) -> None:
-    update(store, "auth", Update(properties={"port": 5432}, without_properties=["tier"]), None, encoder=encoder)
+    update(
+        store, "auth", Update(properties={"port": 5432}, without_properties=["tier"]), None, encoder=encoder
+    )
 
     assert json.loads(column(store, "entity", "auth", "properties")) == {"lang": "C++", "port": 5432}
     assert wrong(store) == []
@@ -119,7 +121,9 @@ def test_what_is_in_another_scope_is_not_there(store: Store) -> None:
         update(store, "m1", Update(set={"title": "x"}), ("project:b",))
 
 
-def test_another_predicate_that_is_there_already_unites_two_relations(store: Store, encoder: HashEncoder) -> None:
+def test_another_predicate_that_is_there_already_unites_two_relations(
+    store: Store, encoder: HashEncoder
+) -> None:
     from graphmem.edit.remember import remember
 
     remember(store, [{"type": "relation", "subject": "AuthService", "predicate": "uses", "object": "PostgresDB",

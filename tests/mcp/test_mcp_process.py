@@ -32,7 +32,7 @@ def noisy(service, given):
     subprocess.run([sys.executable, "-c", "print('from a child')"])
     sys.__stdout__.write("kept in a buffer")
     return {"memories": 0, "entities": 0, "relations": 0, "hints": []}
-calls._DOES["stats"] = noisy
+calls._READS["stats"] = noisy
 atexit.register(lambda: print("at exit"))
 atexit.register(lambda: os.write(1, b"at exit too"))
 sys.exit(main(["mcp", *sys.argv[1:]]))

@@ -171,6 +171,16 @@ def test_a_read_only_server_writes_nothing(store_path: Path) -> None:
     assert store_path.read_bytes() == before
 
 
+def test_the_log_says_which_client_asked(client: Conversation, store_path: Path) -> None:
+    _remembered(client, {"content": "x"})
+    client.call("update", id="tokens", set={"importance": 1})
+    with Store(store_path) as store:
+        actors = {actor for (actor,) in store.db.execute("SELECT actor FROM batch WHERE pk > 1")}
+
+    (actor,) = actors
+    assert actor.startswith("mcp: ")
+
+
 # ---- update ---------------------------------------------------------------------------------------
 
 
@@ -295,6 +305,6 @@ def test_nothing_of_another_scope_is_forgotten(client: Conversation) -> None:
 def test_changing_a_store_that_is_not_there_makes_none(store_path: Path) -> None:
     with connected(serving(store_path)) as client:
         for tool, given in (("update", {"id": "x", "set": {"name": "y"}}), ("forget", {"ids": ["x"]})):
-            assert client.refused(tool, **given)["hint"].startswith("nothing is stored yet")  # type: ignore[arg-type]
+            assert client.refused(tool, **given)["hint"].startswith("nothing is stored yet")
 
     assert not store_path.exists()

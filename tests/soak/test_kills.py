@@ -207,7 +207,8 @@ def test_a_thousand_kills_of_everything_that_writes(tmp_path: Path, seed: int) -
             # An import has several batches, and a change of the encoder several steps.
             assert name in ("import", "reembed") or _state(store) in states
         db = opened(bench.path)
-        assert sound(db) == []
+        # Vectors of another encoder wait for the rest of theirs.
+        assert [one for one in sound(db) if not one.startswith("vector without use")] == []
         db.close()
         if chance.random() < 0.3:  # what was killed is done again, and goes through
             with Store(bench.path, write=True) as store:

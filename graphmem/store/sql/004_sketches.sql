@@ -63,3 +63,16 @@ BEGIN
     ELSE ifnull(min(new.invalid_at, new.expired_at), ifnull(new.invalid_at, new.expired_at)) END
   WHERE chunk IN (SELECT pk FROM chunk WHERE item = new.pk AND kind = 2);
 END;
+
+-- What a walk over the graph asks of relations is in the indexes themselves; those that ended are few.
+DROP INDEX relation_object;
+CREATE INDEX relation_object ON relation (object, subject, predicate_key, scope);
+CREATE INDEX relation_ended ON relation (state, invalid_at, expired_at)
+WHERE state <> 'active' OR invalid_at IS NOT NULL OR expired_at IS NOT NULL;
+
+-- To count what a filter leaves by counting what it leaves out, which often is little.
+CREATE INDEX entity_ended ON entity (state) WHERE state <> 'active';
+CREATE INDEX memory_ended ON memory (state, invalid_at, expired_at)
+WHERE state <> 'active' OR invalid_at IS NOT NULL OR expired_at IS NOT NULL;
+CREATE INDEX memory_scope ON memory (scope_set);
+CREATE INDEX relation_scope ON relation (scope);
