@@ -29,12 +29,14 @@ def opened(path: Path | str) -> apsw.Connection:
 def sketches_are_in_step(db: apsw.Connection) -> bool:
     """Whether every piece of an item has its sketch, of its vector, where it belongs, and there are no others."""
     dimension: Any = db.execute("SELECT dimension FROM encoder WHERE current").get
+    stored: Any
     for kind, index in enumerate(INDEXES):
         if out_of_step(db, kind) != (0, 0):
             return False
-        for bits, vector in db.execute(
+        stored = db.execute(
             f"SELECT s.bits, v.vector FROM {index} AS s JOIN vector AS v ON v.pk = s.vector"
-        ).fetchall():
+        ).fetchall()
+        for bits, vector in stored:
             if Sketcher(db, dimension).of(vector) != bits:
                 return False
     return True

@@ -79,21 +79,24 @@ def test_words_and_meaning_find_the_right_memories_below_better_ones(name: str, 
 # Only what holds is walked through, so that the graph never leads to what was archived.
 @pytest.mark.parametrize("name", [name for name in MEMORIES if name != "archived"])
 def test_the_graph_finds_the_right_memories_below_better_ones(name: str) -> None:
-    """No memory has a word of the query or a vector: all belong to the entity that the query names."""
+    """No memory has a word of the query or a vector: all belong to entities that the query names."""
     wanted, right, better = MEMORIES[name]
     store = SmallStore()
     entities = with_entities(store)
-    hub = store.entity("Hub", "place")
-    Mentions(store.db).add_names([(hub, "Hub")])
+    names = [f"Place{number}" for number in range(4)]
+    places = [store.entity(name, "place") for name in names]
+    Mentions(store.db).add_names(zip(places, names, strict=True))
     with store.db:
         for number in range(BETTER):
             fields = with_numbers(better, entities)
             store.memory("better", id_=f"better{number}", **fields)
-            store.db.execute("INSERT INTO memory_link SELECT max(pk), ?, 0 FROM memory", (hub,))
+            store.db.execute(
+                "INSERT INTO memory_link SELECT max(pk), ?, 0 FROM memory", (places[number % len(places)],)
+            )
         for id_ in sorted(RIGHT):
-            store.memory("right", id_=id_, **with_numbers(right, entities), mentions=[hub])
+            store.memory("right", id_=id_, **with_numbers(right, entities), mentions=places[:1])
 
-    hits = asked(store, "Hub", "graph", Filters(NOW, **wanted))
+    hits = asked(store, " ".join(names), "graph", Filters(NOW, **wanted))
 
     assert {hit["id"] for hit in hits} == RIGHT
     assert all("graph" in hit["channels"] for hit in hits)

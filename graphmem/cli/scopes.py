@@ -36,7 +36,8 @@ def scopes(
     NEW has entities of the same name and kind, it is refused, unless --unite merges them; relations and
     memories that become equal are united. 'gmem undo' takes it back.
 
-    Files that still say OLD are known as before; what is new in them goes to OLD ('gmem import --map-scope').
+    Files that still say OLD are known as before; what is new in them goes to OLD, unless 'gmem import' is
+    told to map it.
     """
     if action == "list":
         if old is not None:

@@ -67,7 +67,7 @@ def update(
 
     A memory, an entity or a relation is found by its id, else an entity by its name; a name that could be
     several is refused. What is changed by hand stays so when the files that said otherwise are imported
-    again. What it said before is kept: see 'gmem log --item'.
+    again. What it said before is kept: 'gmem log' shows it.
 
     --clear takes the name of a field as 'gmem show' has it, for example title or tags.
     """

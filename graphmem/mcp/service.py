@@ -50,11 +50,13 @@ class Service:
         """The store for one write, made where there is none; raises as `Store`."""
         return Store(self.path, write=True)
 
-    def encoder(self) -> Encoder | None:
-        """The encoder for what is written, waited for; `None` where there is none by choice.
+    def encoder(self, store: Store | None = None) -> Encoder | None:
+        """The encoder for what is written, waited for; `None` where the store is one without vectors.
 
         Raises `EncoderError` when it cannot be loaded, so that nothing is stored without its vectors.
         """
+        if store is not None and store.encoder() is None and not store.is_empty():
+            return None
         return self.model.wait()
 
     def scopes(self, asked: Fields) -> tuple[str, ...] | None:

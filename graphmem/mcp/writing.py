@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import Final
 
 from graphmem.edit import forget as forgetting
-from graphmem.edit import identity, remember, update
+from graphmem.edit import identity, update
+from graphmem.edit.references import referring
+from graphmem.edit.remember import Remembered, remember
 from graphmem.errors import GraphmemError, NothingUsable, UsageError
-from graphmem.lookup import bindable
 from graphmem.mcp.answers import Fields, lean
 from graphmem.mcp.arguments import checked
 from graphmem.mcp.service import NOTHING_STORED, Service
@@ -20,7 +21,6 @@ from graphmem.mcp.tools import SETTABLE
 from graphmem.outcome import ImportReport
 from graphmem.records import ENTITY, KINDS
 from graphmem.store import Store, is_there
-from graphmem.store.lookup import Names
 
 ACTOR: Final = "mcp"
 """Who the log says has asked, with the name of the client where that is known."""
@@ -35,63 +35,64 @@ _ENDS: Final = ("subject", "object")
 def remember_(service: Service, given: Fields, actor: str) -> Fields:
     """What became of each record. Raises `NothingUsable` when all were rejected."""
     scope = service.scope_to_write(given)
-    report, outcomes = _stored(service, given["records"], scope, actor)
+    report, outcomes, notes = _stored(service, given["records"], scope, actor, "remember")
     rows = [lean(one.as_dict()) for one in outcomes]
     counts = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
     if counts["rejected"] == len(rows):
         raise _nothing_stored(rows)
     told: Fields = {"counts": counts, "records": rows, "stubs": report.stubs}
-    return told | _notes(report, rows)
+    return told | ({"notes": notes} if notes else {})
 
 
 def relate(service: Service, given: Fields, actor: str) -> Fields:
     """What became of one relation. Raises `NothingUsable` when it cannot be stored."""
-    record: Fields = {"type": "relation"} | lean(
-        {key: given.get(key) for key in ("predicate", "fact", "weight", "valid_at")}
-    )
-    for end in _ENDS:
-        record[end] = given[end]
-        if given.get(f"{end}_kind"):
-            record[end] = {"name": given[end], "kind": given[f"{end}_kind"]}
-    report, (outcome,) = _stored(service, [record], service.scope_to_write(given), actor)
+    record = {"type": "relation"} | {key: value for key, value in given.items() if key != "scope"}
+    scope = service.scope_to_write(given)
+    _, (outcome,), notes = _stored(service, [record], scope, actor, "relate")
     row = lean(outcome.as_dict())
     if outcome.status == "rejected":
         raise _nothing_stored([row])
-    return {"status": outcome.status, "id": outcome.id, "type": outcome.type} | _notes(report, [row])
+    told = {"status": outcome.status, "id": outcome.id, "type": outcome.type}
+    return told | ({"notes": notes} if notes else {})
 
 
 def _stored(
-    service: Service, records: list[Fields], scope: str, actor: str
-) -> tuple[ImportReport, list[remember.Remembered]]:
-    encoder = service.encoder()
-    with ExitStack() as opened:
+    service: Service, records: list[Fields], scope: str, actor: str, command: str
+) -> tuple[ImportReport, list[Remembered], list[str]]:
+    """What became of the records, and what is to be said of the whole."""
+    with ExitStack() as stack:
+        opened: list[Store] = []
 
         def opening() -> Store:
-            return opened.enter_context(service.writing())
+            if not opened:
+                opened.append(stack.enter_context(service.writing()))
+            return opened[0]
 
-        if is_there(service.path):
-            _by_id(service, records, scope)
-        return remember.remember(opening, records, scope=scope, encoder=encoder, actor=actor)
-
-
-def _by_id(service: Service, records: list[Fields], scope: str) -> None:
-    """Puts what is the id of an entity in the place of a name, wherever a record refers to one."""
-    with service.reading() as store:
-        if store is None:
-            return
-        names = Names(store.db, tuple(dict.fromkeys((scope, *service.own_scopes))))
+        store = opening() if is_there(service.path) else None
+        encoder = service.encoder(store)
         for record in records:
-            for end in _ENDS:
-                if end in record:
-                    record[end] = _ref(names, record[end])
-            for refs in ("about", "mentions"):
-                if refs in record:
-                    record[refs] = [_ref(names, one) for one in record[refs]]
+            _refer(store, record, scope)
+        report, outcomes = remember(
+            opening, records, scope=scope, encoder=encoder, actor=actor, command=command
+        )  # fmt: skip
+    notes = []
+    if report.stubs:
+        notes.append("names that nothing declares became stubs; remember these entities with their kind")
+    if any(one.status == "rejected" for one in outcomes):
+        notes.append("rejected records were not stored, the others were")
+    if encoder is None and service.encoder_name and report.batches:
+        notes.append("stored without vectors, as what the store holds; 'gmem reembed' makes them")
+    return report, outcomes, notes
 
 
-def _ref(names: Names, text: Any) -> Any:
-    found = names.by_id(bindable(text)) if isinstance(text, str) else None
-    return text if found is None else {"id": found.id}
+def _refer(store: Store | None, record: Fields, scope: str) -> None:
+    """Puts references in the place of texts that are ids, or names with their kinds."""
+    for end in _ENDS:
+        if end in record:
+            record[end] = referring(store, record[end], scope, record.pop(f"{end}_kind", None) or None)
+    for refs in ("about", "mentions"):
+        if refs in record:
+            record[refs] = [referring(store, one, scope) for one in record[refs]]
 
 
 def _nothing_stored(rows: Sequence[Fields]) -> GraphmemError:
@@ -101,15 +102,6 @@ def _nothing_stored(rows: Sequence[Fields]) -> GraphmemError:
         f"nothing was stored: {'; '.join(problems[:3])}{further}",
         "mend the records; where a name means several, give the id instead",
     )
-
-
-def _notes(report: ImportReport, rows: Sequence[Fields]) -> Fields:
-    notes = []
-    if report.stubs:
-        notes.append("names that nothing declares became stubs; remember these entities with their kind")
-    if any(row["status"] == "rejected" for row in rows):
-        notes.append("rejected records were not stored, the others were")
-    return {"notes": notes} if notes else {}
 
 
 # ---- update and forget ----------------------------------------------------------------------------
@@ -126,9 +118,9 @@ def update_(service: Service, given: Fields, actor: str) -> Fields:
         )
     wanted = None if merging or replacing else _wanted(given)
     _check_stored(service)
-    encoder = service.encoder()
     kind, scopes = given.get("kind") or None, service.own_scopes
     with service.writing() as store:
+        encoder = service.encoder(store)
         if merging:
             told = identity.merge(
                 store, given["id"], merging, scopes, kind=kind, encoder=encoder, actor=actor
@@ -166,8 +158,8 @@ def forget_(service: Service, given: Fields, actor: str) -> Fields:
     _check_stored(service)
     only = KINDS.index(given["type"]) if given.get("type") else None
     dry = given.get("dry_run", False)
-    encoder = None if dry else service.encoder()
     with service.writing() as store:
+        encoder = None if dry else service.encoder(store)
         done = forgetting.forget(
             store, given["ids"], service.own_scopes, kind=given.get("kind") or None, only=only, actor=actor,
             encoder=encoder, dry_run=dry,

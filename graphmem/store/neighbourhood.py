@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import apsw as apsw_types
 
 HUB: Final = 100
-"""An entity that more memories are linked to says nothing about any of them, and is not walked through."""
-_RELATIONS: Final = 500
+"""What more memories than this hold says little about any of them, and is not followed to them; in the same
+way an entity of more relations is not followed along them."""
 _RELATION: Final = 0.5
 """What a relation between two entities weighs; a memory that mentions one weighs 1 / log(2 + memories)."""
 
@@ -43,6 +43,7 @@ class Neighbourhood:
         # The walk sees all that is visible and holds; what an answer may consist of is judged later.
         self._searcher = Searcher(db, Filters(filters.now, filters.scopes))
         self._degrees: dict[int, int] = {}
+        self._relations: dict[int, int] = {}
 
     # ---- links ------------------------------------------------------------------------------------
 
@@ -63,23 +64,23 @@ class Neighbourhood:
     def _count(self, entities: Iterable[int]) -> None:
         """Counts for entities that were not counted before."""
         new = sorted(set(entities) - self._degrees.keys())
-        self._degrees.update(self._execute(_DEGREES, new, most=HUB + 1))
+        for entity, memories, relations in self._execute(_DEGREES, new, most=HUB + 1):
+            self._degrees[entity], self._relations[entity] = memories, relations
 
     def _from_entities(self, entities: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
         self._count(entities)
         walked = [entity for entity in entities if self._degrees[entity] <= HUB]
-        for entity, memory, role in self._ask(_MEMORIES_OF, MEMORY, walked, most=_RELATIONS * len(walked)):
+        for entity, memory, role in self._ask(_MEMORIES_OF, MEMORY, walked, most=HUB * len(walked)):
             weight = (2 if role == 0 else 1) / math.log(2 + max(self._degrees[entity], 1))
             found[entity_node(entity)].append((memory_node(memory), weight))
-        for entity, far, count in self._related(entities):
+        for entity, far, count in self._related([one for one in entities if self._relations[one] <= HUB]):
             found[entity_node(entity)].append((entity_node(far), _RELATION * count))
 
     def _related(self, entities: list[int]) -> Iterable[tuple[int, int, int]]:
         """(entity, other entity, how many relations join them)."""
         counts: dict[tuple[int, int], int] = {}
         for near, far in (("subject", "object"), ("object", "subject")):
-            sql, most = _RELATED.format(near=near, far=far), _RELATIONS * len(entities)
-            for entity, other, count in self._ask(sql, RELATION, entities, most=most):
+            for entity, other, count in self._ask(_RELATED.format(near=near, far=far), RELATION, entities):
                 counts[entity, other] = counts.get((entity, other), 0) + count
         return ((entity, other, count) for (entity, other), count in counts.items() if entity != other)
 
@@ -157,7 +158,9 @@ class Neighbourhood:
 
 _DEGREES: Final = """
 SELECT c.value, (SELECT count(*) FROM (SELECT 1 FROM memory_link WHERE entity = c.value LIMIT :most))
- + (SELECT count(*) FROM (SELECT 1 FROM mention WHERE entity = c.value LIMIT :most))
+ + (SELECT count(*) FROM (SELECT 1 FROM mention WHERE entity = c.value LIMIT :most)),
+ (SELECT count(*) FROM (SELECT 1 FROM relation WHERE subject = c.value LIMIT :most))
+ + (SELECT count(*) FROM (SELECT 1 FROM relation WHERE object = c.value LIMIT :most))
 FROM carray(:those) AS c
 """
 # A memory holds an entity when it is about it, mentions it, or states a relation that ends in it.
@@ -190,7 +193,7 @@ SELECT l.memory, i.pk, min(l.role) FROM (
 _RELATED: Final = """
 SELECT near, far, count(*) FROM (
   SELECT i.{near} AS near, i.{far} AS far FROM carray(:those) AS c CROSS JOIN relation AS i ON i.{near} = c.value
-  WHERE {{condition}} LIMIT :most
+  WHERE {{condition}}
 ) GROUP BY near, far
 """
 _HOLDING: Final = """

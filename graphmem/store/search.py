@@ -188,8 +188,8 @@ _UNSEEN: Final[dict[str, str]] = {
 _SCOPES: Final[dict[str, str]] = {ENTITY: "scope", MEMORY: "scope_set", RELATION: "scope"}
 _ENDED: Final[dict[str, str]] = {
     ENTITY: "SELECT i.pk FROM entity AS i WHERE i.state <> 'active'",
-    MEMORY: f"SELECT i.pk FROM memory AS i WHERE {_MAY_HAVE_ENDED} AND NOT ({_HOLDS})",
-    RELATION: f"SELECT i.pk FROM relation AS i WHERE {_MAY_HAVE_ENDED} AND NOT ({_HOLDS})",
+    MEMORY: f"SELECT i.pk FROM memory AS i WHERE {_MAY_HAVE_ENDED} AND NOT ({_HOLDS})",  # noqa: S608
+    RELATION: f"SELECT i.pk FROM relation AS i WHERE {_MAY_HAVE_ENDED} AND NOT ({_HOLDS})",  # noqa: S608
 }
 _MATCHING_OF: Final = """
 SELECT count(*) FROM {table}_fts
@@ -426,7 +426,7 @@ class Searcher:
             return None
         parts = [_ENDED[kind]]
         if self._scopes is not None:
-            parts.append(f"SELECT i.pk FROM {_SCOPES[kind]} AS s CROSS JOIN {_UNSEEN[kind]}")
+            parts.append(f"SELECT i.pk FROM {_SCOPES[kind]} AS s CROSS JOIN {_UNSEEN[kind]}")  # noqa: S608
         statement = f"SELECT pk FROM ({' UNION ALL '.join(parts)}) LIMIT {_AT_ONCE + 1}"  # noqa: S608
         found = {pk for (pk,) in self._ask(statement, kind)}
         return found if len(found) <= _AT_ONCE else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from acts_machine import Acts
 from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
-TestActs = Acts.TestCase
-TestActs.settings = settings(max_examples=10, stateful_step_count=6)
+
+def test_acts_in_any_order_leave_a_sound_store_and_can_be_taken_back() -> None:
+    run_state_machine_as_test(Acts, settings=settings(max_examples=12, stateful_step_count=12))

@@ -65,9 +65,9 @@ class Model:
             found.archived_by = None
 
     def _known(self, content: str) -> Item | None:
-        """The item that the same line of another file, or the same words of a person, went to."""
+        """The item that the same line of another file went to; words of a person are another record."""
         for one in self.items:
-            if any(said == content for _, said in one.lines):
+            if any(said == content and name in _FILES for name, said in one.lines):
                 return one
         return None
 

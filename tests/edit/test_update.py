@@ -75,7 +75,7 @@ def test_what_is_so_already_writes_no_batch(
     ("id_", "wanted", "word"),
     [
         ("m1", Update(), "nothing to change"),
-        ("m1", Update(set={"fact": "x"}), "no 'fact'"),
+        ("m1", Update(set={"fact": "x"}), "'fact'"),
         ("m1", Update(set={"importance": 7}), "'importance'"),
         ("m1", Update(set={"valid_at": "soon"}), "'valid_at'"),
         ("m1", Update(clear=["content"]), "cannot be cleared"),

@@ -308,3 +308,12 @@ def test_changing_a_store_that_is_not_there_makes_none(store_path: Path) -> None
             assert client.refused(tool, **given)["hint"].startswith("nothing is stored yet")
 
     assert not store_path.exists()
+
+
+def test_a_store_without_vectors_stays_one_and_that_is_said(store_path: Path) -> None:
+    with connected(serving(fill(store_path), encoder=HashEncoder())) as client:
+        told = client.call("remember", records=[{"content": "Another one."}])
+
+    assert told["notes"] == ["stored without vectors, as what the store holds; 'gmem reembed' makes them"]
+    with Store(store_path) as store:
+        assert store.encoder() is None

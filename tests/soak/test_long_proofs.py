@@ -13,8 +13,10 @@ import test_identity
 import test_names
 import test_order
 import test_resolve
+from acts_machine import Acts
 from faults import interrupted_store
 from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +45,12 @@ def test_for_longer(proof: Any, examples: int, tmp_path: Path) -> None:
         longer(tmp_path=tmp_path)
     else:
         longer()
+
+
+def test_acts_in_any_order_for_longer() -> None:
+    run_state_machine_as_test(
+        Acts, settings=settings(max_examples=500, stateful_step_count=20, derandomize=False)
+    )
 
 
 def test_a_hundred_kills_leave_whole_batches(tmp_path: Path) -> None:
