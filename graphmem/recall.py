@@ -33,7 +33,7 @@ from graphmem.trails import ways_to
 if TYPE_CHECKING:
     from graphmem.embed import Availability, EncoderInfo
 
-DEFAULT_RECIPE: Final[Recipe] = "hybrid"
+DEFAULT_RECIPE: Final[Recipe] = "graph"
 
 MIN_SCORE_WINDOW: Final = 1000
 """How far down the order items are judged when a least relevance is asked for."""

@@ -44,7 +44,11 @@ _BY_TIME: Final = -1
 
 @dataclass(slots=True)
 class Files:
-    """How many files there are of each kind; `broken` are those with errors, of whatever kind."""
+    """How many files there are of each kind.
+
+    `broken` are those with errors, `exports` those that were read as exports of a store and are no origin of
+    what they say, so that their removal removes nothing; both are of any of the other kinds too.
+    """
 
     added: int = 0
     modified: int = 0
@@ -52,6 +56,7 @@ class Files:
     removed: int = 0
     unchanged: int = 0
     broken: int = 0
+    exports: int = 0
 
 
 @dataclass(slots=True)
@@ -313,6 +318,7 @@ def _remember(store: Store, plan: _Plan, report: SyncReport, began: int, *, dry_
                 ),
             )
         )
+    report.files.exports = sum(one.transport for one in report.run.inputs)
     report.files.removed = len(plan.removed)
     if dry_run or not (seen or broken or plan.lost):
         return

@@ -14,6 +14,7 @@ from sync_worlds import World, said, said_afresh
 
 from graphmem.edit.undo import undo
 from graphmem.errors import SyncRefused, UsageError
+from graphmem.export import export
 from graphmem.ingest import run
 from graphmem.options import ImportOptions
 from graphmem.store import Store
@@ -391,6 +392,15 @@ def test_a_file_that_changes_while_it_is_read_is_taken_the_next_time(
     monkeypatch.undo()
     assert _sync(store, notes).files.modified == 1
     assert _memory(store, "It keeps all the money.")[1] == "active"
+
+
+def test_exports_are_read_and_told_to_be_no_origin(store: Store, notes: Path, tmp_path: Path) -> None:
+    run(store, ImportOptions([str(notes)]))
+    export(store, "jsonl", notes / "all.jsonl")
+    with Store(tmp_path / "other.db", write=True) as other:
+        report = _sync(other, notes)
+        assert report.files.exports == 1
+        assert said(other) == said(store)
 
 
 # ---- log, undo, vectors -----------------------------------------------------------------------------

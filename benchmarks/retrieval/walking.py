@@ -20,7 +20,7 @@ from .sets import DataMissingError
 
 DEPTHS: Final = (1, 2, 3)
 _FILES: Final = ("train.txt", "valid.txt", "test.txt")
-_EVERY: Final = 20
+_EVERY: Final = 40
 """The walk starts from every so manieth entity."""
 
 

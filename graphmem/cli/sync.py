@@ -149,4 +149,7 @@ def _as_text(report: SyncReport, store: str) -> str:
         f"{number(archived.get('relation', 0), 'relation')}; "
         f"{number(report.run.withdrawn, 'other thing')} lost something"
     )
+    if files.exports:
+        told = "is an export and is" if files.exports == 1 else "are exports and are"
+        lines.append(f"{files.exports:,} of the files {told} not followed: what is removed from them stays")
     return "\n".join([*lines, "", run_as_text(report.run, store)])

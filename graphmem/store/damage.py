@@ -181,7 +181,6 @@ class _Comparison:
             found.words[kind].difference_update(pks)
             found.pieces[kind].difference_update(pks)
         found.names -= found.suspects[ENTITY]
-        found.tags -= found.suspects[MEMORY]
 
     def _doubt(self, kind: int, pks: set[int], why: str) -> None:
         if pks:

@@ -69,9 +69,11 @@ class Neighbourhood:
 
     def _from_entities(self, entities: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
         self._count(entities)
-        walked = [entity for entity in entities if self._degrees[entity] <= HUB]
-        for entity, memory, role in self._ask(_MEMORIES_OF, MEMORY, walked, most=HUB * len(walked)):
-            weight = (2 if role == 0 else 1) / math.log(2 + max(self._degrees[entity], 1))
+        share = {
+            one: 1 / math.log(2 + max(self._degrees[one], 1)) for one in entities if self._degrees[one] <= HUB
+        }
+        for entity, memory, role in self._ask(_MEMORIES_OF, MEMORY, list(share), most=HUB * len(share)):
+            weight = share[entity] if role else 2 * share[entity]
             found[entity_node(entity)].append((memory_node(memory), weight))
         for entity, far, count in self._related([one for one in entities if self._relations[one] <= HUB]):
             found[entity_node(entity)].append((entity_node(far), _RELATION * count))

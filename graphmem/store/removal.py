@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from graphmem.store.mentions import Mentions
 from graphmem.store.vectors import detach
 from graphmem.store.write import ENTITY, MEMORY, RELATION, TABLES
 
@@ -18,11 +18,20 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value
 WHERE CAST(excluded.value AS INTEGER) > CAST(value AS INTEGER)
 """
 _BELONGING: Final = {
-    ENTITY: ("DELETE FROM redirect WHERE entity = ?", "DELETE FROM name_key WHERE entity = ?"),
-    MEMORY: ("DELETE FROM memory_link WHERE memory = ?", "DELETE FROM memory_tag WHERE memory = ?"),
+    ENTITY: (
+        "DELETE FROM redirect WHERE entity = ?", "DELETE FROM name_key WHERE entity = ?",
+        "DELETE FROM mention_name WHERE entity = ?", "DELETE FROM mention WHERE entity = ?",
+    ),
+    MEMORY: (
+        "DELETE FROM memory_link WHERE memory = ?", "DELETE FROM memory_tag WHERE memory = ?",
+        "DELETE FROM mention WHERE memory = ?",
+    ),
     RELATION: ("DELETE FROM stated_by WHERE relation = ?",),
-}
+}  # fmt: skip
 _OF_ALL: Final = ("id_alias", "contribution", "version")
+_WITH_VECTORS: Final = """
+SELECT DISTINCT item FROM chunk WHERE kind = ? AND item IN (SELECT value FROM json_each(?)) ORDER BY item
+"""
 
 
 def keep_last(db: apsw.Connection) -> None:
@@ -37,17 +46,12 @@ def remove_items(db: apsw.Connection, kind: int, pks: Sequence[int]) -> None:
 
     `keep_last` comes first.
     """
-    execute: Any = db.execute
-    index = Mentions(db)
-    for pk in pks:
-        for sql in _BELONGING[kind]:
-            execute(sql, (pk,))
-        for table in _OF_ALL:
-            execute(f"DELETE FROM {table} WHERE kind = ? AND item = ?", (kind, pk))  # noqa: S608
-        if kind == ENTITY:
-            index.drop_names(pk)
-        elif kind == MEMORY:
-            index.drop_memory(pk)
+    given = [(pk,) for pk in pks]
+    for sql in _BELONGING[kind]:
+        db.executemany(sql, given)
+    for table in _OF_ALL:
+        db.executemany(f"DELETE FROM {table} WHERE kind = {kind} AND item = ?", given)  # noqa: S608
+    for (pk,) in db.execute(_WITH_VECTORS, (kind, json.dumps(list(pks)))).fetchall():
         detach(db, kind, pk)
-        execute(f"DELETE FROM {TABLES[kind]}_fts WHERE rowid = ?", (pk,))  # noqa: S608
-        execute(f"DELETE FROM {TABLES[kind]} WHERE pk = ?", (pk,))  # noqa: S608
+    db.executemany(f"DELETE FROM {TABLES[kind]}_fts WHERE rowid = ?", given)  # noqa: S608
+    db.executemany(f"DELETE FROM {TABLES[kind]} WHERE pk = ?", given)  # noqa: S608

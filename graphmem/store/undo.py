@@ -299,7 +299,6 @@ class Undoing:
                 taken.clashes.append(self._called(kind, pk))
         remove_items(self._db, kind, sorted(pks))
         taken.removed[kind] += len(pks)
-        taken.touched.update(Item(kind, pk) for pk in pks)
 
     def _built_on(self, kind: int, pk: int, batch: int) -> set[int]:
         later = self._touched(kind, pk, batch)

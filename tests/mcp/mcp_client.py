@@ -162,10 +162,10 @@ def lines(*messages: dict[str, Any]) -> bytes:
 
 
 def started(
-    home: Path, db: Path, *options: str, command: list[str] | None = None, **env: str
+    home: Path, db: Path, *options: str, command: list[str] | None = None, env: dict[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
     """A server process over a store, outside any repository."""
     return subprocess.Popen(
         [*(command or GMEM), "--db", str(db), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=environment(home, **env), cwd=db.parent,
+        stderr=subprocess.PIPE, env=environment(home, **(env or {})), cwd=db.parent,
     )  # fmt: skip

@@ -160,7 +160,7 @@ def test_the_model_library_is_not_imported_for_the_first_answers(tmp_path: Path,
         tmp_path / "home",
         fill(store_path),
         command=[sys.executable, "-P", "-c", script],
-        GRAPHMEM_EMBEDDINGS="on",
+        env={"GRAPHMEM_EMBEDDINGS": "on"},
     )
     out, err = server.communicate(lines(*HELLO, request(2, "prompts/list")), timeout=60)
 

@@ -46,7 +46,7 @@ def test_four_processes_write_a_thousand_memories_each(tmp_path: Path) -> None:
             tool_call(start + 2, "remember", records=records[start : start + AT_ONCE])
             for start in range(0, EACH, AT_ONCE)
         ]
-        server = started(home, db, **env)
+        server = started(home, db, env=env)
         out, _ = server.communicate(lines(*HELLO, *calls), timeout=600)
         answers = [json.loads(line) for line in out.splitlines()]
         assert len(answers) == len(calls) + 1
