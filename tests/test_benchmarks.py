@@ -478,7 +478,7 @@ def test_sketches_are_compared_with_vectors_and_mentions_are_timed(tmp_path: Pat
     pytest.importorskip("numpy")
     words = speed.Words()
     encoder = speed.WordVectors(words)
-    made = list(speed.records(700, words))
+    made = list(speed.records(900, words))
     path, _ = stores.build("speed", "".join(json.dumps(one) + "\n" for one in made), encoder, tmp_path)
 
     shares = speed.agreement(path, speed.queries(made)[:3], encoder)

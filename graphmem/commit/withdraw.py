@@ -68,7 +68,7 @@ class Matching:
         said = {one.content for one in records}
         waiting: dict[str | None, list[MemoryRecord]] = defaultdict(list)
         for one in sorted(records, key=lambda one: one.place):
-            known = writer.is_taken(source.origin, one.digest)
+            known = bool(writer.contributions(one.digest))  # it goes where others say the same
             if not known and one.content not in held and one.id is None:
                 waiting[one.title].append(one)
         for digest, kind, item, _ in gone:
@@ -174,6 +174,8 @@ class Withdrawal:
         told = Withdrawn()
         ends: set[int] = set()
         self._items |= self._context.run.left
+        # Made ready for a record that was refused, or that went elsewhere.
+        self._items |= {one for one in self._context.run.replaced if not self._following.supporters(*one)}
         for kind, item in sorted(self._items, reverse=True):  # entities last: what refers to them is known
             if kind == ENTITY:
                 continue

@@ -61,7 +61,7 @@ def instructions(service: Service) -> str:
         seen = f"Scope: {GLOBAL_SCOPE}, for writing and reading."
     else:
         seen = f"Scope: writes go to {service.scope}; reads see it and {GLOBAL_SCOPE}."
-    seen += f" Others are named in `scopes`; '{ALL}' is all."
+    seen += f" `scope` or `scopes` name others; '{ALL}' is all."
     search = "Search is by words only: embeddings are off."
     if service.encoder_name:
         search = f"Search is by words and by meaning ({service.encoder_name}); by words only while the model loads."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.store.vectors import detach
 from graphmem.store.write import ENTITY, MEMORY, RELATION, TABLES
@@ -19,8 +19,8 @@ WHERE CAST(excluded.value AS INTEGER) > CAST(value AS INTEGER)
 """
 _BELONGING: Final = {
     ENTITY: (
-        "DELETE FROM redirect WHERE entity = ?", "DELETE FROM name_key WHERE entity = ?",
-        "DELETE FROM mention_name WHERE entity = ?", "DELETE FROM mention WHERE entity = ?",
+        "DELETE FROM redirect WHERE entity = ?", "DELETE FROM mention_name WHERE entity = ?",
+        "DELETE FROM mention WHERE entity = ?",
     ),
     MEMORY: (
         "DELETE FROM memory_link WHERE memory = ?", "DELETE FROM memory_tag WHERE memory = ?",
@@ -29,6 +29,8 @@ _BELONGING: Final = {
     RELATION: ("DELETE FROM stated_by WHERE relation = ?",),
 }  # fmt: skip
 _OF_ALL: Final = ("id_alias", "contribution", "version")
+# The keys of names are in the order of the keys: one pass for all entities.
+_KEYS: Final = "DELETE FROM name_key WHERE entity IN (SELECT value FROM json_each(?))"
 _WITH_VECTORS: Final = """
 SELECT DISTINCT item FROM chunk WHERE kind = ? AND item IN (SELECT value FROM json_each(?)) ORDER BY item
 """
@@ -46,12 +48,17 @@ def remove_items(db: apsw.Connection, kind: int, pks: Sequence[int]) -> None:
 
     `keep_last` comes first.
     """
-    given = [(pk,) for pk in pks]
+    if not pks:
+        return
+    given, listed = [(pk,) for pk in pks], json.dumps(list(pks))
+    if kind == ENTITY:
+        db.execute(_KEYS, (listed,))
     for sql in _BELONGING[kind]:
         db.executemany(sql, given)
     for table in _OF_ALL:
         db.executemany(f"DELETE FROM {table} WHERE kind = {kind} AND item = ?", given)  # noqa: S608
-    for (pk,) in db.execute(_WITH_VECTORS, (kind, json.dumps(list(pks)))).fetchall():
+    execute: Any = db.execute
+    for (pk,) in execute(_WITH_VECTORS, (kind, listed)).fetchall():
         detach(db, kind, pk)
     db.executemany(f"DELETE FROM {TABLES[kind]}_fts WHERE rowid = ?", given)  # noqa: S608
     db.executemany(f"DELETE FROM {TABLES[kind]} WHERE pk = ?", given)  # noqa: S608

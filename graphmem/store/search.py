@@ -32,7 +32,7 @@ State: TypeAlias = Literal["active", "archived", "all"]
 NEAREST_LIMIT: Final = 4096
 """More items than this are compared by their vectors, without sketches."""
 
-CANDIDATES: Final = 400
+CANDIDATES: Final = 800
 """How many of the nearest sketches are compared by their vectors, at least; more when more is wanted."""
 _FEW: Final = 600
 """So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""

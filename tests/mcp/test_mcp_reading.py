@@ -31,7 +31,7 @@ def test_recall_finds_a_memory_and_says_why_and_where_it_is_from(client: Convers
     told = client.call("recall", query="when do tokens expire")
     first = told["memories"][0]
 
-    assert (told["evidence"], told["found"], told["recipe"]) == (EVIDENCE, True, "hybrid")
+    assert (told["evidence"], told["found"]) == (EVIDENCE, True)
     assert (first["id"], first["type"], first["source"]) == ("tokens", "decision", "notes/auth.md")
     assert first["about"] == [{"id": "auth", "name": "AuthService", "kind": "service"}]
     assert "words" in first["why"]
@@ -110,7 +110,7 @@ def test_recall_tells_what_other_scopes_hold_and_nothing_of_it(store_path: Path)
 
 def test_the_scope_of_the_server_and_global_are_seen(store_path: Path) -> None:
     with connected(serving(fill(store_path), scope="project:other")) as client:
-        told = client.call("recall", query="tokens expire")
+        told = client.call("recall", query="tokens expire", recipe="lexical")
 
     assert sorted(one["id"] for one in told["memories"]) == ["secret", "tokens"]
 

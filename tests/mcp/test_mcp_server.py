@@ -257,10 +257,10 @@ def test_recall_goes_by_words_while_the_model_loads_and_says_so(store_path: Path
     model = SlowModel(HashEncoder())
     service = serving(fill(store_path, encoder=HashEncoder()), find=model)
     with connected(service) as client:
-        before = client.call("recall", query="tokens expire")
+        before = client.call("recall", query="tokens expire", recipe="hybrid")
         model.loaded.set()
         service.model.wait()
-        after = client.call("recall", query="tokens expire")
+        after = client.call("recall", query="tokens expire", recipe="hybrid")
 
     assert before["recipe"] == "lexical"
     assert "still being loaded" in before["notes"][0]
@@ -314,10 +314,10 @@ def _accesses(path: Path) -> dict[str, int]:
 def test_access_is_counted_only_when_asked_for(store_path: Path) -> None:
     fill(store_path)
     with connected(serving(store_path)) as client:
-        client.call("recall", query="tokens expire")
+        client.call("recall", query="tokens expire", recipe="lexical")
     assert sum(_accesses(store_path).values()) == 0
     with connected(serving(store_path, track_access=True)) as client:
-        client.call("recall", query="tokens expire")
+        client.call("recall", query="tokens expire", recipe="lexical")
         client.call("inspect", id="tokens")
 
     assert _accesses(store_path) == {"tokens": 2, "backup": 0, "secret": 0}
