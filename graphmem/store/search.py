@@ -475,7 +475,7 @@ class Searcher:
             ).fetchall()
             found = _best_of(rows)
             # Where items have many pieces, the nearest may be of too few items.
-            if len(found) >= depth or len(rows) < most:
+            if len(found) >= 2 * depth or len(rows) < most:
                 return found
             most *= 4
 
