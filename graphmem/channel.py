@@ -1,11 +1,12 @@
 """The graph channel of recall: a walk from what the other channels found to what belongs to it.
 
-The mass starts at the best memories of the flat order, at the ends of the facts that answer best (facts
-are linked as facts, the strongest lesson of HippoRAG 2, arXiv 2502.14802) and at the entities that the
-query names; it ends on memories. The constants were chosen on the development sets of
-`benchmarks/bench_retrieval.py`, where the order is flat around them: MuSiQue with its triples recall@5
-.596 without the walk, .707 with it; with titles as entities and no triples .596 and .674; LoCoMo nDCG@10
-.481 and .509.
+The mass starts at the best memories of the order before it, at the ends of the facts that answer best
+(facts are linked as facts, the strongest lesson of HippoRAG 2, arXiv 2502.14802) and at the entities that
+the query names; it ends on memories. What stands beside a memory in its source takes no part: it is read
+with it already (`graphmem.places`), and walking there as well cost .018 nDCG@10 on LoCoMo.
+
+The constants were chosen on the development sets of `benchmarks/bench_retrieval.py`, where the order is flat
+around them; benchmarks/README.md has what the walk adds.
 """
 
 from __future__ import annotations
@@ -55,17 +56,6 @@ DEFAULT: Final = Walk()
 _NO_MASS: Final = 1e-6
 
 
-def walk(
-    near: Neighbourhood,
-    text: str,
-    memories: Sequence[Scored],
-    facts: Sequence[Scored],
-    walked: Walk = DEFAULT,
-) -> dict[int, float]:
-    """The mass of each memory that the walk reaches, by row number."""
-    return arrive(near, beginnings(near, text, memories, facts, walked))
-
-
 def beginnings(
     near: Neighbourhood,
     text: str,
@@ -83,7 +73,7 @@ def beginnings(
 
 def arrive(near: Neighbourhood, seeds: Mapping[int, float]) -> dict[int, float]:
     """The mass of each memory that a walk from the seeds reaches, by row number."""
-    mass = spread(seeds, near.links)
+    mass = spread(seeds, near.links, near.sizes)
     return {node // 2: held for node, held in mass.items() if node % 2}
 
 

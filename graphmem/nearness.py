@@ -4,8 +4,8 @@ A memory that is about the entity, mentions it or states a relation of it is one
 related to it; so a memory about a related entity, or beside a memory about this one, is two steps away.
 A fact is as far as its nearer end. The score of an item is its score in the order that it comes from, over
 one more than its distance: what answers the query well is not lost for being a step farther away. Nothing
-is followed beyond three steps, nor through what more than 300 memories are linked to; what is not reached
-counts as five steps away.
+is followed beyond three steps, nor from an entity to more than 100 memories; what is not reached counts as
+five steps away.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Answering a query: channels ranked by the store, fused by one formula, read as hits.
 
-Order. Each channel's scores are put on one scale, where 0 is the score of what the channel does not find
-and 1 its best, and added with the weights of the recipe. The 200 best of each channel are the pool, and
-in it every item has its exact score in both channels; what only contains words, further down, is ranked
-by those alone. With the recipe `graph` the memories of that order are seeds of a walk over what belongs
-together (`graphmem.channel`), and the mass that it brings decides; the flat order breaks ties. No part of
-this depends on the page, so pages are disjoint and add up. Ties go by id.
+Order (`graphmem.ordering`). Each channel's scores are put on one scale, where 0 is the score of what the
+channel does not find and 1 its best, and added with the weights of the recipe. The best memories are then
+read in their places, and with the recipe `graph` followed to what belongs to them. No part of this depends
+on the page, so pages are disjoint and add up. Ties go by id.
 
 Relevance, 0 to 1, is a second figure that can be compared between queries (`graphmem.relevance`).
 """

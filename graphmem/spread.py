@@ -17,8 +17,8 @@ Links: TypeAlias = Mapping[Node, Sequence[tuple[Node, float]]]
 
 DAMPING: Final = 0.65
 ROUNDS: Final = 5
-LEAST: Final = 5e-4
-"""The share of all mass below which a node is not followed."""
+LEAST: Final = 1e-4
+"""The share of all mass that each link of a node must be able to get for the node to be followed."""
 WIDTH: Final = 50
 """How many nodes of a round are followed, with those that hold as much as the last of them."""
 
@@ -26,6 +26,7 @@ WIDTH: Final = 50
 def spread(
     seeds: Mapping[Node, float],
     links: Callable[[Sequence[Node]], Links],
+    sizes: Callable[[Sequence[Node]], Mapping[Node, int]] | None = None,
     *,
     damping: float = DAMPING,
     rounds: int = ROUNDS,
@@ -34,7 +35,9 @@ def spread(
 ) -> dict[Node, float]:
     """The mass of each node that the walk from the seeds reaches; the masses add up to at most 1.
 
-    `links` gives the weighted neighbours of nodes and is asked for each node once.
+    `links` gives the weighted neighbours of nodes and is asked for each node once. `sizes` tells about how
+    many those are, without getting them: a node that would spread what it holds too thinly is not followed
+    (as in the push of Andersen, Chung and Lang 2006).
     """
     whole = sum(seeds.values())
     if whole <= 0:
@@ -46,8 +49,7 @@ def spread(
         _add(mass, holding.items(), 1 - damping)
         if number == rounds:
             break
-        enough = _enough(holding, least, width)
-        moving = {node: held for node, held in holding.items() if held >= enough}
+        moving = _worth_following(holding, sizes, least, width)
         unknown = [node for node in moving if node not in known]
         if unknown:
             found = links(unknown)
@@ -61,11 +63,21 @@ def spread(
     return mass
 
 
-def _enough(holding: Mapping[Node, float], least: float, width: int) -> float:
-    """What the last node that is followed holds."""
-    if len(holding) <= width:
-        return least
-    return max(least, nlargest(width, holding.values())[-1])
+def _worth_following(
+    holding: Mapping[Node, float],
+    sizes: Callable[[Sequence[Node]], Mapping[Node, int]] | None,
+    least: float,
+    width: int,
+) -> dict[Node, float]:
+    """The nodes that are followed, with what they hold."""
+    some = {node: held for node, held in holding.items() if held >= least}
+    if sizes is not None:
+        size = sizes(list(some))
+        some = {node: held for node, held in some.items() if held >= least * (1 + size[node])}
+    if len(some) <= width:
+        return some
+    enough = nlargest(width, some.values())[-1]
+    return {node: held for node, held in some.items() if held >= enough}
 
 
 def _add(sums: dict[Node, float], parts: Iterable[tuple[Node, float]], factor: float) -> None:

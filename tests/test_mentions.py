@@ -152,7 +152,7 @@ def test_the_graph_recipe_reaches_what_only_a_name_joins(run: Run, tmp_path: Pat
     contents = [hit["content"] for hit in found["hits"][:2]]
     assert contents == ["The lantern protocol was written by Ada Quill", "Ada Quill grew up in Port Ellen"]
     assert found["hits"][1]["channels"]["graph"]["rank"] == 2
-    flat = run("search", "lantern protocol", "--json").json
+    flat = run("search", "lantern protocol", "--recipe", "hybrid", "--json").json
     assert [hit["content"] for hit in flat["hits"]] == ["The lantern protocol was written by Ada Quill"]
 
 

@@ -67,3 +67,30 @@ def test_next_to_nothing_is_not_followed() -> None:
 
 def test_without_seeds_there_is_no_mass() -> None:
     assert spread({}, lambda _nodes: {}) == {}
+
+
+def test_a_node_that_would_spread_too_thinly_is_not_followed() -> None:
+    asked: list[int] = []
+
+    def links(nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        asked.extend(nodes)
+        return {node: [(node + 10, 1.0)] for node in nodes}
+
+    spread(
+        {1: 1.0, 2: 1.0}, links, lambda nodes: {node: 1000 if node == 2 else 1 for node in nodes}, least=0.01
+    )
+
+    assert 1 in asked
+    assert 2 not in asked
+
+
+def test_of_many_nodes_the_heaviest_are_followed_with_those_as_heavy_as_the_last() -> None:
+    asked: list[int] = []
+
+    def links(nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+        asked.extend(nodes)
+        return {}
+
+    spread({1: 5.0, 2: 3.0, 3: 3.0, 4: 1.0}, links, width=2, least=0.0)
+
+    assert sorted(asked) == [1, 2, 3]

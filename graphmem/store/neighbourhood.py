@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 HUB: Final = 100
 """What more memories than this hold says little about any of them, and is not followed to them; in the same
 way an entity of more relations is not followed along them."""
+_USUAL: Final = 5
+"""How many entities a memory holds, where that is not worth counting."""
 _RELATION: Final = 0.5
 """What a relation between two entities weighs; a memory that mentions one weighs 1 / log(2 + memories)."""
 
@@ -55,6 +57,14 @@ class Neighbourhood:
         self._from_entities(entities, found)
         self._from_memories(memories, found)
         return found
+
+    def sizes(self, nodes: Sequence[int]) -> dict[int, int]:
+        """About how many neighbours nodes have; of memories not counted but taken for usual."""
+        self._count(node // 2 for node in nodes if not node % 2)
+        return {
+            node: _USUAL if node % 2 else self._degrees[node // 2] + self._relations[node // 2]
+            for node in nodes
+        }
 
     def degree(self, entity: int) -> int:
         """How many times memories are about an entity or mention it, counted up to the hub limit of each."""
@@ -122,15 +132,6 @@ class Neighbourhood:
     def holding(self, entity: int, memories: Sequence[int]) -> list[int]:
         """Those of some memories that are about an entity, mention it, or state a relation of it."""
         return [pk for (pk,) in self._execute(_HOLDING, memories, entity=entity)]
-
-    def stating(self, relations: Sequence[int]) -> list[tuple[int, int]]:
-        """(relation, memory) of the memories that state relations."""
-        return self._ask(
-            "SELECT s.relation, i.pk FROM carray(:those) AS c CROSS JOIN stated_by AS s ON s.relation = c.value "
-            "CROSS JOIN memory AS i ON i.id = s.memory WHERE {condition}",
-            MEMORY,
-            relations,
-        )
 
     def visible(self, kind: Any, pks: Iterable[int]) -> set[int]:
         """Those of some items that may be walked through."""
