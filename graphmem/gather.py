@@ -15,6 +15,7 @@ from graphmem.commit import Input, natural_key
 from graphmem.commit.context import MEMORY_SCOPES
 from graphmem.errors import AmbiguousFormat, FormatError, FormatFailed, UnknownFormat
 from graphmem.findings import Finding, Severity, finding
+from graphmem.leaks import likely_secret
 from graphmem.mapping import to_record
 from graphmem.names import kind_key
 from graphmem.options import Given, ImportOptions
@@ -230,6 +231,9 @@ class Gathering:
             )  # fmt: skip
             self._keep_reject(record)
             return
+        secret = likely_secret(_text_of(record))
+        if secret is not None:
+            self._warn_of_secret(file, record, secret)
         file.source.records += 1
         self.records += 1
         if isinstance(record, EntityRecord):
@@ -242,6 +246,12 @@ class Gathering:
             self._split_file()
         if self._progress is not None and self.records % _TELL_EVERY == 0:
             self._progress("read", self.records, None)
+
+    def _warn_of_secret(self, file: _File, record: Record, secret: str) -> None:
+        message = f"this {kind_of(record)} seems to hold {secret}"
+        self._report.findings.add(
+            finding("likely-secret", message, file=file.source.label, place=record.place)
+        )
 
     def _note_note(self, file: _File, note: EntityRecord) -> None:
         """Warns of two notes that are one entity; which of them meets the other depends on their paths only."""
@@ -385,6 +395,13 @@ class Gathering:
                     "manifest-mismatch", message, file=file.source.label, place=manifest.place or NO_PLACE
                 )
             )
+
+
+def _text_of(record: Record) -> str:
+    """The text of a record in which a secret may stand."""
+    if isinstance(record, MemoryRecord):
+        return record.content
+    return (record.fact if isinstance(record, RelationRecord) else record.description) or ""
 
 
 def looked_at(found: Found) -> tuple[int, int] | None:

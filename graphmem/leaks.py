@@ -2,7 +2,7 @@
 
 Only for a warning: what looks like one may be none, and a secret without a shape is not seen. It is asked
 of every record of an import, so that ordinary text must cost nearly nothing: each shape has a few letters
-that it cannot be without, and is looked for only where these are.
+that it cannot be without, and is looked for only where these are; none is looked for without a bound.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _SHAPES: Final = (
     ("ASIA", "an AWS access key", re.compile(r"\bASIA[0-9A-Z]{16}\b")),
     ("_", "an access token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,}|npm_[A-Za-z0-9]{36})\b")),
     ("glpat-", "an access token", re.compile(r"\bglpat-[\w-]{20,}")),
-    ("sk-", "an API key", re.compile(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]{16,}")),
+    ("sk-", "an API key", re.compile(r"\bsk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20}")),
     ("_live_", "an API key", re.compile(r"\b[rs]k_live_[A-Za-z0-9]{16,}")),
     ("AIza", "an API key", re.compile(r"\bAIza[\w-]{35}")),
     ("xox", "an access token", re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{20,}")),
-    ("eyJ", "an access token", re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")),
+    ("eyJ", "an access token", re.compile(r"\beyJ[\w-]{10,512}\.eyJ[\w-]{10,2048}\.[\w-]{10}")),
 )  # fmt: skip
 # A value, and before it the sign that gives it to the name on its left.
 _GIVEN: Final = re.compile(r"(?:=>?|:)\s{0,3}[\"'`]?([^\s\"'`,;<>(){}\[\]$%*]{6,128})")

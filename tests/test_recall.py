@@ -73,7 +73,7 @@ def test_a_hit_has_exactly_the_published_keys(store: SmallStore) -> None:
     }
     assert hit["score"] == pytest.approx(1.0)
     assert 0 < hit["relevance"] < 1
-    assert set(hit["channels"]) == {"lexical", "semantic", "place"}
+    assert set(hit["channels"]) == {"lexical", "semantic", "place", "graph"}
     assert hit["channels"]["lexical"]["rank"] == 1
 
 
@@ -451,7 +451,7 @@ def test_a_failing_encoder_leaves_the_words_and_says_so(store: SmallStore) -> No
     store.memory("red car", id_="m")
     store.encoder = FailingEncoder()
 
-    answer = ask(store, "red car")
+    answer = ask(store, "red car", recipe="hybrid")
 
     assert (ids(answer.hits), answer.recipe) == (["m"], "lexical")
     assert answer.notes == ["searched by words only: the model is broken"]

@@ -120,9 +120,8 @@ def _adding(does: Callable[..., list[Fields]], argument: str, key: str) -> _Does
     def adds(service: Service, given: Fields) -> tuple[Any, Fields]:
         made: list[Fields] = []
         if given[argument]:
-            encoder = service.encoder()
             with service.writing() as store:
-                made = does(store, _sight(service), given[argument], encoder)
+                made = does(store, _sight(service), given[argument], service.encoder(store))
         return made, {key: made}
 
     return adds
@@ -136,9 +135,8 @@ def _deleting(does: Callable[..., None], argument: str, what: str) -> _Does:
         with service.reading() as store:
             there = store is not None
         if there and given[argument]:
-            encoder = service.encoder()
             with service.writing() as store:
-                does(store, _sight(service), given[argument], encoder)
+                does(store, _sight(service), given[argument], service.encoder(store))
         return message, {"success": True, "message": message}
 
     return deletes
