@@ -110,6 +110,7 @@ def _seed_memories(seeds: dict[int, float], memories: Sequence[Scored], walked: 
 def _seed_facts(seeds: dict[int, float], near: Neighbourhood, facts: Sequence[Scored], walked: Walk) -> None:
     """Each end of a fact gets its score over how many memories hold the end; a mean over its facts."""
     ends = near.ends([one.pk for one in facts])
+    near.count(end for both in ends.values() for end in both)
     given: dict[int, list[float]] = {}
     for one in facts:
         for end in ends.get(one.pk, ()):
@@ -118,7 +119,9 @@ def _seed_facts(seeds: dict[int, float], near: Neighbourhood, facts: Sequence[Sc
 
 
 def _seed_names(seeds: dict[int, float], near: Neighbourhood, text: str, walked: Walk) -> None:
-    named = {entity: near.degree(entity) for entity in near.named_in(text)}
+    found = near.named_in(text)
+    near.count(found)
+    named = {entity: near.degree(entity) for entity in found}
     rarity = {entity: 1 / math.log(2 + degree) for entity, degree in named.items() if degree <= HUB}
     _share(seeds, rarity, walked.named_mass)
 

@@ -79,7 +79,9 @@ def diagnose(config: Config, hub_cache: Path | None = None) -> DoctorReport:
     report.findings += _of_environment(report.environment, encoder)
     if not is_there(config.store):
         if config.via in ("option", "environment"):
-            raise StoreNotFound(f"there is no store at {config.store}", "import something, or name it with --db")
+            raise StoreNotFound(
+                f"there is no store at {config.store}", "import something, or name it with --db"
+            )
         report.findings.append(finding("store-missing", "no store yet", file=str(config.store)))
         return report
     report.findings += _of_files(config.store)
@@ -126,7 +128,9 @@ def _of_environment(environment: dict[str, Any], encoder: EncoderState) -> Itera
     if encoder.state == "missing":
         yield finding("encoder-missing", f"the model '{encoder.model}' cannot be used: {encoder.why}")
     if encoder.state == "damaged":
-        yield finding("encoder-damaged", f"the compiled model '{encoder.model}' cannot be used: {encoder.why}")
+        yield finding(
+            "encoder-damaged", f"the compiled model '{encoder.model}' cannot be used: {encoder.why}"
+        )
 
 
 def _of_files(store: Path) -> Iterator[Finding]:
@@ -175,7 +179,9 @@ def _examined(path: Path, findings: list[Finding]) -> Examined | None:
         left = path.with_name(f"{path.name}-wal")
         if is_there(left) and left.stat().st_size:
             message = f"the file is empty, and the log beside it has {left.stat().st_size:,} bytes"
-            hint = "copy both before anything else opens the store, which would remove the log; restore a backup"
+            hint = (
+                "copy both before anything else opens the store, which would remove the log; restore a backup"
+            )
             findings.append(finding("store-damage", message, file=label, hint=hint))
         else:
             findings.append(finding("store-missing", "the file is empty, not yet a store", file=label))
@@ -216,10 +222,16 @@ def _of_places(found: Examined, label: str) -> Iterator[Finding]:
     """Files and repositories that are not there any more."""
     for rule, what, gone in (
         ("source-gone", "sources that are not there any more", list(filter(_is_gone, found.origins))),
-        ("scope-gone", "scopes of repositories that are not there", list(filter(scopes.is_gone, found.scopes))),
+        (
+            "scope-gone",
+            "scopes of repositories that are not there",
+            list(filter(scopes.is_gone, found.scopes)),
+        ),
     ):
         if gone:
-            some = ", ".join(gone[:_SHOWN]) + (f" and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else "")
+            some = ", ".join(gone[:_SHOWN]) + (
+                f" and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
+            )
             yield finding(rule, f"{len(gone):,} {what}: {some}", file=label)
 
 

@@ -428,8 +428,7 @@ RULES: dict[str, Rule] = {
             (
                 "store-log",
                 "a write-ahead log beside the store that does not belong to it",
-                "end whatever uses the store, move the log (its name ends in -wal) to another folder, and run "
-                "'gmem doctor' again",
+                "end whatever uses the store, move the log (NAME-wal) elsewhere, and run 'gmem doctor' again",
             ),
             (
                 "store-reference",
@@ -484,7 +483,11 @@ RULES: dict[str, Rule] = {
                 "an installation without the sqlite-vec extension, so that vectors cannot be searched",
                 "reinstall sqlite-vec",
             ),
-            ("open-permissions", "memories that other users of this machine can read", "run the command shown"),
+            (
+                "open-permissions",
+                "memories that other users of this machine can read",
+                "run the command shown",
+            ),
             (
                 "store-read-only",
                 "a store or folder that can only be read",

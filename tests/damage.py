@@ -110,7 +110,9 @@ def injure(base: Path, target: Path, chance: random.Random) -> str:
                                "mention_name", "sketch_memory", "sketch_entity", "chunk"])  # fmt: skip
         column = "rowid" if table.endswith("_fts") else "rowid" if table == "chunk" else "1"
         rowids = chance.randrange(1, 100)
-        condition = f"{column} = {rowids}" if column == "rowid" else f"abs(random()) % 3 = {chance.randrange(3)}"
+        condition = (
+            f"{column} = {rowids}" if column == "rowid" else f"abs(random()) % 3 = {chance.randrange(3)}"
+        )
         change(target, f"DELETE FROM {table} WHERE {condition}")
         return f"rows of {table}"
     target.write_bytes(data)

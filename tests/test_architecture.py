@@ -28,7 +28,7 @@ OWNERS = {
     "click": ("graphmem.cli",),
     "tqdm": ("graphmem.cli",),
     "yaml": FORMATS,
-    "zstandard": ("graphmem.reading",),
+    "zstandard": ("graphmem.reading", "graphmem.packing"),
     "numpy": ("graphmem.embed",),
     "torch": ("graphmem.embed",),
     "onnx": ("graphmem.embed",),

@@ -73,6 +73,21 @@ def test_nothing_of_another_scope_carries_mass(store: SmallStore) -> None:
     assert {hit["id"] for hit in ask(store, "lantern protocol").hits} == {"first", "second", "hidden"}
 
 
+def test_what_is_hidden_makes_nothing_a_hub(store: SmallStore) -> None:
+    ada = store.entity("Ada", scope="global")
+    here = Filters(NOW, scopes=("repo:/a", "global"))
+    store.memory("The lantern protocol is written.", ["repo:/a"], about=[ada], id_="first")
+    store.memory("She grew up by the sea.", ["repo:/a"], about=[ada], id_="second")
+    before = ask(store, "lantern protocol", here).hits
+    for number in range(HUB + 1):
+        store.memory(f"Something else, number {number}.", ["repo:/b"], about=[ada])
+
+    after = ask(store, "lantern protocol", here).hits
+
+    assert [hit["id"] for hit in after] == [hit["id"] for hit in before] == ["first", "second"]
+    assert [hit["channels"]["graph"] for hit in after] == [hit["channels"]["graph"] for hit in before]
+
+
 def test_what_very_many_memories_hold_leads_nowhere(store: SmallStore) -> None:
     hub = store.entity("Hub")
     store.memory("The lantern protocol is written.", about=[hub], id_="first")

@@ -111,7 +111,7 @@ def test_json_has_the_published_shape(gmem: Gmem, store: SmallStore) -> None:
         "id", "content", "title", "memory_type", "score", "relevance", "channels", "scopes", "tags", "about",
         "about_refs", "source", "valid_at", "created_at", "properties",
     }  # fmt: skip
-    assert answer["recipe"] == "lexical"
+    assert answer["recipe"] == "graph"
 
 
 def test_control_characters_are_shown_not_obeyed(gmem: Gmem, store: SmallStore) -> None:

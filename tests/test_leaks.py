@@ -31,7 +31,7 @@ SECRETS = [
     f"eyJ{A36}.eyJ{A36}.{A36}",
     "password=hunter22",
     "DB_PASSWORD: 'tr0ub4dor&3'",
-    "the api_key = \"9f8e7d6c5b\"",
+    'the api_key = "9f8e7d6c5b"',
     "`token`: `abc123def456`",
     "Secret: correct9horse",
     "postgres://app:s3cret-w0rd@db.internal/x",

@@ -61,7 +61,8 @@ def everything(path: Path) -> bytes:
     """The bytes of a store, and of the changes that it keeps compressed."""
     data = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
     with closing(opened(path)) as db:
-        for (batch,) in db.execute("SELECT DISTINCT batch FROM change").fetchall():
+        batches: Any = db.execute("SELECT DISTINCT batch FROM change").fetchall()
+        for (batch,) in batches:
             for one in changes(db, batch):
                 data += repr((one.old, one.new)).encode()
     return data
@@ -154,7 +155,12 @@ def test_everything_else_stays_as_it_is(store: Path) -> None:
 def test_batches_that_held_it_cannot_be_undone_and_the_others_can(store: Path, tmp_path: Path) -> None:
     with Store(store, write=True) as opened_:
         take_records(
-            opened_, tmp_path, [{"type": "memory", "content": "harmless"}], CLOCK, name="ok", encoder=HashEncoder()
+            opened_,
+            tmp_path,
+            [{"type": "memory", "content": "harmless"}],
+            CLOCK,
+            name="ok",
+            encoder=HashEncoder(),
         )
         harmless = opened_.db.execute("SELECT id FROM batch ORDER BY pk DESC LIMIT 1").get
 
@@ -205,7 +211,7 @@ def test_all_is_erased_or_nothing(store: Path) -> None:
 
 def test_while_others_have_the_store_open_nothing_is_erased(store: Path) -> None:
     with Store(store) as reader:
-        reader.db.execute("SELECT count(*) FROM memory").get
+        assert reader.db.execute("SELECT count(*) FROM memory").get
         with pytest.raises(StoreBusy) as error:
             purge(store, ["leak"], None)
 
@@ -216,8 +222,7 @@ def test_while_others_have_the_store_open_nothing_is_erased(store: Path) -> None
 def test_the_log_names_what_was_erased_by_its_id_alone(store: Path) -> None:
     told = purge(store, ["Zebediah Quartermain", "leak"], None, actor="me")
 
-    with closing(opened(store)) as db:
-        inputs, counts, actor = db.execute("SELECT inputs, counts, actor FROM batch WHERE id = ?", (told.batch,)).fetchone()
+    inputs, counts, actor = ask(store, "SELECT inputs, counts, actor FROM batch WHERE id = ?", told.batch)[0]
     assert json.loads(inputs) == [one["id"] for one in told.named]
     assert json.loads(counts)["erased"] == {"entity": 1, "memory": 2, "relation": 1}
     assert actor == "me"
@@ -227,7 +232,9 @@ def test_the_numbers_of_erased_items_are_not_given_again(store: Path, tmp_path: 
     last, id_ = ask(store, "SELECT max(pk), id FROM memory")[0]
     purge(store, [str(id_)], None)
     with Store(store, write=True) as opened_:
-        take_records(opened_, tmp_path, [{"type": "memory", "id": "new", "content": "new"}], CLOCK, name="new")
+        take_records(
+            opened_, tmp_path, [{"type": "memory", "id": "new", "content": "new"}], CLOCK, name="new"
+        )
         assert opened_.db.execute("SELECT pk FROM memory WHERE id = 'new'").get > last
 
 
@@ -259,7 +266,9 @@ def test_a_plain_sqlite_shell_finds_nothing_either(store: Path) -> None:
         "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
         "print(db.execute('PRAGMA integrity_check(3)').fetchall(), db.execute('PRAGMA freelist_count').fetchone())"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(store)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(store)], capture_output=True, text=True, check=True
+    )
 
     assert done.stdout.endswith("(0,)\n")
     assert apsw.Connection(str(store)).execute("PRAGMA integrity_check").get == "ok"

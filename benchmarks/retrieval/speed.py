@@ -3,7 +3,9 @@
 A store of n memories holds n relations and n / 10 entities as well, all imported as usual. Words follow
 Zipf's law, so that a query has rare and common ones; entities and predicates are as unevenly used. A
 vector is the sum of fixed random vectors of the text's words, the rare ones counting more: texts that share
-words are near each other, as with a real model, and a hundred thousand texts are encoded in seconds.
+words are near each other, as with a real model, and a hundred thousand texts are encoded in seconds. The
+words' vectors are not spread evenly over all directions: the variance falls as it does over the principal
+axes of real vectors (MiniLM on LoCoMo and MuSiQue: about 1 / (i + 4) along the i-th).
 """
 
 from __future__ import annotations
@@ -60,12 +62,15 @@ class WordVectors:
     """An encoder of made-up words that needs no model."""
 
     def __init__(self, words: Words) -> None:
-        self.info = EncoderInfo("made-up words", "", sha256(b"made-up words 1").hexdigest(), DIMENSION)
+        self.info = EncoderInfo("made-up words", "", sha256(b"made-up words 2").hexdigest(), DIMENSION)
         self._rows = {word: row for row, word in enumerate(words.words)}
         import numpy as np
 
         rows = len(words.words)
-        directions = np.random.default_rng(_SEED).standard_normal((rows, DIMENSION)).astype("<f4")
+        chance = np.random.default_rng(_SEED)
+        spread = 1 / np.sqrt(np.arange(DIMENSION) + 4)
+        axes, _ = np.linalg.qr(chance.standard_normal((DIMENSION, DIMENSION)))
+        directions = ((chance.standard_normal((rows, DIMENSION)) * spread) @ axes.T).astype("<f4")
         weights = np.log(np.arange(rows) + 10).astype("<f4") - 1
         self._vectors = directions * weights[:, None]
         self._held: dict[str, bytes] = {}

@@ -83,9 +83,11 @@ def _purged(told: Purged) -> Iterator[str]:
         more = told.also - len(told.also_in)
         yield visible(f"the same text stands in {some}{f' and {more:,} more' if more else ''}")
     if told.left:
-        yield visible(f"pieces of it are still in {', '.join(told.left)}: run it again when there is more room")
+        yield visible(
+            f"pieces of it are still in {', '.join(told.left)}: run it again when there is more room"
+        )
     elif not told.dry_run:
-        yield "nothing of it is left in the files of the store"
+        yield "nothing else of it is left in the store" if told.also else "nothing of it is left in the store"
     yield batch_line(told.batch, dry_run=told.dry_run)
 
 

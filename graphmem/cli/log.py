@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
+_RECORDS: Final = "record"
+"""What the log calls records that were handed over: no file that would be worth naming."""
+
 _WIDTH: Final = 100
 """How much of a text is shown on a line."""
 
@@ -95,7 +98,7 @@ def _head(one: Fields) -> Iterator[str]:
     by = f" by {one['actor']}" if one["actor"] else ""
     yield visible(f"{one['id']}  {one['at']}  {one['command']}{by}{undone}")
     told = _short(", ".join(one["inputs"]))
-    if told:
+    if told and one["inputs"] != [_RECORDS]:
         yield f"  {told}"
     counts = _counts(one["counts"])
     if counts:

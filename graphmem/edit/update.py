@@ -119,7 +119,7 @@ def _checked(number: int, wanted: Update) -> Update:
     for name in (*wanted.set, *wanted.clear, *wanted.add, *wanted.remove):
         if name not in known:
             told = ", ".join(known)
-            raise UsageError(f"'{name}' of this {type_} cannot be changed", f"what can is {told}")
+            raise UsageError(f"'{name}' of this {type_} cannot be changed", f"what can be changed: {told}")
     for name in (*wanted.add, *wanted.remove):
         if name not in _SETS[number]:
             raise UsageError(f"'{name}' is no set: it can be set or cleared", f"sets are {_SETS[number]}")

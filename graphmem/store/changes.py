@@ -120,9 +120,7 @@ def drop_changes(db: apsw.Connection, batch: int) -> None:
 def lose_changes(db: apsw.Connection, batch: int) -> None:
     """Forgets what a batch changed, and notes that it was known once: the batch cannot be taken back."""
     drop_changes(db, batch)
-    db.execute(
-        "UPDATE batch SET counts = json_set(counts, '$.history', 'lost') WHERE pk = ?", (batch,)
-    )
+    db.execute("UPDATE batch SET counts = json_set(counts, '$.history', 'lost') WHERE pk = ?", (batch,))
 
 
 def is_lost(db: apsw.Connection, batch: int) -> bool:

@@ -240,8 +240,8 @@ class _Comparison:
         binds = {"encoder": held.pk, "dimension": held.dimension}
         yield from self._db.execute(_ODD_PIECES, binds).fetchall()
         if load_vectors(self._db):
-            binds = {"dimension": held.dimension, "zero": bytes(4 * held.dimension)}
-            yield from self._db.execute(_NOT_OF_UNIT_LENGTH, binds).fetchall()
+            lengths: dict[str, Any] = {"dimension": held.dimension, "zero": bytes(4 * held.dimension)}
+            yield from self._db.execute(_NOT_OF_UNIT_LENGTH, lengths).fetchall()
 
     def _fits_its_vectors(self, kind: int, pk: int) -> bool:
         """Whether an item has vectors, and they are of the text it has now."""

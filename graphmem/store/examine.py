@@ -94,7 +94,9 @@ def _told(store: Store, found: Differences) -> Iterator[Finding]:
 
     for kind, count in enumerate(found.other_words):
         if count:
-            yield told("store-index", f"the full text of {_of_kind(count, kind)} has other words than the item")
+            yield told(
+                "store-index", f"the full text of {_of_kind(count, kind)} has other words than the item"
+            )
     if found.behind:
         yield told("store-index", "the counter of batches is behind the newest batch")
     if found.mentions:

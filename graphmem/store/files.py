@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
+from graphmem.errors import StoreReadOnly
 from graphmem.store.connection import connect, translated
 from graphmem.store.schema import MIGRATIONS, migration_sql
 
@@ -64,15 +65,23 @@ def clear_log(db: apsw.Connection) -> None:
 
 
 def remove_store(path: Path) -> None:
-    """Removes a store's files. Raises `StoreBusy` while another connection has it open."""
+    """Removes a store's files.
+
+    Raises `StoreBusy` while another connection has it open, `StoreReadOnly` where files cannot be removed.
+    """
     db = connect(path, write=True)
     with translated(path):
         try:
             # Only the last connection can leave the log behind: this fails while there is another.
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = DELETE")
-            db.execute("BEGIN EXCLUSIVE")
-            for suffix in SUFFIXES:
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
         finally:
-            db.close()
+            db.close()  # an open file cannot be removed everywhere
+    try:
+        for suffix in SUFFIXES:
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreReadOnly(
+            f"{path}: cannot be removed: {(error.strerror or str(error)).lower()}",
+            "check the permissions of its folder",
+        ) from error

@@ -1,4 +1,4 @@
-"""Making anew what is derived, inside a transaction: indexes, full text, names, tags, mentions, pieces of vectors."""
+"""Making anew what is derived, inside a transaction: full text, names, tags, mentions, pieces of vectors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class Mender:
     def differences(self, found: Differences) -> None:
         """Makes the rows that differ anew."""
         if found.behind:
-            self._db.execute("UPDATE sqlite_sequence SET seq = (SELECT max(pk) FROM batch) WHERE name = 'batch'")
+            self._db.execute(
+                "UPDATE sqlite_sequence SET seq = (SELECT max(pk) FROM batch) WHERE name = 'batch'"
+            )
             self._note("counters", 1)
         self._pieces(found)
         for kind, rows in enumerate(found.words):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 HUB: Final = 100
 """What more memories than this hold says little about any of them, and is not followed to them; in the same
 way an entity of more relations is not followed along them."""
+_LOOKED_AT: Final = 1_000
+"""What so many memories hold, visible or not, is not followed either: looking for the visible costs too much."""
 _USUAL: Final = 5
 """How many entities a memory holds, where that is not worth counting."""
 _RELATION: Final = 0.5
@@ -60,25 +62,37 @@ class Neighbourhood:
 
     def sizes(self, nodes: Sequence[int]) -> dict[int, int]:
         """About how many neighbours nodes have; of memories not counted but taken for usual."""
-        self._count(node // 2 for node in nodes if not node % 2)
+        self.count(node // 2 for node in nodes if not node % 2)
         return {
             node: _USUAL if node % 2 else self._degrees[node // 2] + self._relations[node // 2]
             for node in nodes
         }
 
     def degree(self, entity: int) -> int:
-        """How many times memories are about an entity or mention it, counted up to the hub limit of each."""
-        self._count([entity])
+        """How many times memories are about an entity or mention it, counted up to the hub limit."""
+        self.count([entity])
         return self._degrees[entity]
 
-    def _count(self, entities: Iterable[int]) -> None:
-        """Counts for entities that were not counted before."""
+    def count(self, entities: Iterable[int]) -> None:
+        """Counts for the entities that were not counted before, all in one go.
+
+        Counted is what there is; where that would make a hub, what is visible of it.
+        """
         new = sorted(set(entities) - self._degrees.keys())
-        for entity, memories, relations in self._execute(_DEGREES, new, most=HUB + 1):
+        many: list[int] = []
+        for entity, memories, relations in self._execute(_COUNTS, new, most=HUB + 1):
             self._degrees[entity], self._relations[entity] = memories, relations
+            if max(memories, relations) > HUB:
+                many.append(entity)
+        memory, relation = self._searcher.condition(MEMORY), self._searcher.condition(RELATION)
+        sql = _VISIBLE_COUNTS.format(memory=memory.sql, relation=relation.sql)
+        binds = memory.binds | relation.binds | {"most": HUB + 1, "looked": _LOOKED_AT}
+        for entity, memories, relations, looked in self._execute(sql, many, **binds):
+            self._degrees[entity] = memories if looked < _LOOKED_AT else _LOOKED_AT
+            self._relations[entity] = relations
 
     def _from_entities(self, entities: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
-        self._count(entities)
+        self.count(entities)
         share = {
             one: 1 / math.log(2 + max(self._degrees[one], 1)) for one in entities if self._degrees[one] <= HUB
         }
@@ -98,7 +112,7 @@ class Neighbourhood:
 
     def _from_memories(self, memories: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
         linked: list[tuple[int, int, int]] = self._ask(_ENTITIES_OF, ENTITY, memories)
-        self._count(entity for _, entity, _ in linked)
+        self.count(entity for _, entity, _ in linked)
         for memory, entity, role in linked:
             degree = self._degrees[entity]
             if degree <= HUB:
@@ -159,11 +173,24 @@ class Neighbourhood:
         return rows
 
 
-_DEGREES: Final = """
+_COUNTS: Final = """
 SELECT c.value, (SELECT count(*) FROM (SELECT 1 FROM memory_link WHERE entity = c.value LIMIT :most))
  + (SELECT count(*) FROM (SELECT 1 FROM mention WHERE entity = c.value LIMIT :most)),
  (SELECT count(*) FROM (SELECT 1 FROM relation WHERE subject = c.value LIMIT :most))
  + (SELECT count(*) FROM (SELECT 1 FROM relation WHERE object = c.value LIMIT :most))
+FROM carray(:those) AS c
+"""
+# The innermost limits keep what is hidden from costing much.
+_VISIBLE_COUNTS: Final = """
+SELECT c.value,
+ (SELECT count(*) FROM (SELECT 1 FROM (SELECT memory FROM memory_link WHERE entity = c.value LIMIT :looked) AS l
+   CROSS JOIN memory AS i ON i.pk = l.memory WHERE {memory} LIMIT :most))
+ + (SELECT count(*) FROM (SELECT 1 FROM (SELECT memory FROM mention WHERE entity = c.value LIMIT :looked) AS l
+   CROSS JOIN memory AS i ON i.pk = l.memory WHERE {memory} LIMIT :most)),
+ (SELECT count(*) FROM (SELECT 1 FROM relation AS i WHERE i.subject = c.value AND {relation} LIMIT :most))
+ + (SELECT count(*) FROM (SELECT 1 FROM relation AS i WHERE i.object = c.value AND {relation} LIMIT :most)),
+ max((SELECT count(*) FROM (SELECT 1 FROM memory_link WHERE entity = c.value LIMIT :looked)),
+   (SELECT count(*) FROM (SELECT 1 FROM mention WHERE entity = c.value LIMIT :looked)))
 FROM carray(:those) AS c
 """
 # A memory holds an entity when it is about it, mentions it, or states a relation that ends in it.

@@ -85,7 +85,8 @@ class _Explanation:
     def __init__(self, db: apsw.Connection, found: Physical) -> None:
         self._db: Any = db
         self._found = found
-        self._schema: list[tuple[str, str, str, int, str | None]] = db.execute(_SCHEMA).fetchall()
+        schema: Any = db.execute(_SCHEMA).fetchall()
+        self._schema: list[tuple[str, str, str, int, str | None]] = schema
         self._roots = {root: name for name, _, _, root, _ in self._schema if root}
         self._owners = {name: table for name, _, table, _, _ in self._schema}
 
@@ -116,7 +117,9 @@ class _Explanation:
 
     def _explain(self, table: str, message: str) -> None:
         """Notes what a message about a table or one of its indexes means."""
-        whole = next((table.removesuffix(end) for end in _SHADOWS if table.removesuffix(end) in FULL_TEXT), table)
+        whole = next(
+            (table.removesuffix(end) for end in _SHADOWS if table.removesuffix(end) in FULL_TEXT), table
+        )
         if whole in DERIVED:
             self._found.tables.add(whole)
             return
@@ -186,4 +189,5 @@ def in_order(db: apsw.Connection, table: str, where: str = "", schema: str = "ma
 
 
 def _has_rowid(db: apsw.Connection, table: str, schema: str = "main") -> bool:
-    return db.execute("SELECT wr FROM pragma_table_list(?) WHERE schema = ?", (table, schema)).get == 0
+    sql = "SELECT wr FROM pragma_table_list(?) WHERE schema = ?"
+    return bool(db.execute(sql, (table, schema)).get == 0)

@@ -14,7 +14,7 @@ import apsw
 
 from graphmem.errors import StoreBusy, StoreDamaged
 from graphmem.prepare import canonical_json
-from graphmem.store.changes import Change, changes, lose_changes
+from graphmem.store.changes import Change, changes, is_lost, lose_changes
 from graphmem.store.derived import Derived
 from graphmem.store.removal import keep_last, remove_items
 from graphmem.store.vectors import detach
@@ -45,8 +45,10 @@ _TOLD: Final = (
 )
 _CONTRIBUTED: Final = "SELECT origin, digest FROM contribution WHERE kind = ? AND item = ?"
 _ALSO: Final = (
-    "SELECT id FROM entity WHERE instr(name, ?1) OR instr(description, ?1) OR instr(aliases, ?2) OR instr(properties, ?2)",
-    "SELECT id FROM memory WHERE instr(content, ?1) OR instr(title, ?1) OR instr(source, ?1) OR instr(properties, ?2)",
+    """SELECT id FROM entity WHERE instr(name, ?1) OR instr(description, ?1) OR instr(aliases, ?2)
+    OR instr(properties, ?2)""",
+    """SELECT id FROM memory WHERE instr(content, ?1) OR instr(title, ?1) OR instr(source, ?1)
+    OR instr(properties, ?2)""",
     "SELECT id FROM relation WHERE instr(fact, ?1) OR instr(predicate, ?1) OR instr(properties, ?2)",
 )
 _SCOPES: Final = "SELECT s.key FROM memory AS m JOIN scope_set AS s ON s.pk = m.scope_set WHERE m.pk = ?"
@@ -104,7 +106,9 @@ class Eraser:
         for memory in sorted(linked):
             self._refile(memory)
         erasure.unlinked = len(linked)
-        db.execute("DELETE FROM origin WHERE NOT EXISTS (SELECT 1 FROM contribution WHERE origin = origin.pk)")
+        db.execute(
+            "DELETE FROM origin WHERE NOT EXISTS (SELECT 1 FROM contribution WHERE origin = origin.pk)"
+        )
         for table in TABLES:  # what was deleted stays in the segments of full text until they are merged
             db.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")  # noqa: S608
 
@@ -157,6 +161,8 @@ class Eraser:
             if batch not in batches and self._touches(batch, erasure, given, needles):
                 batches.add(batch)
         for batch in sorted(batches):
+            if is_lost(self._db, batch):
+                continue
             lose_changes(self._db, batch)
             id_ = self._db.execute("SELECT id FROM batch WHERE pk = ?", (batch,)).get
             if id_ is not None:
@@ -188,10 +194,14 @@ class Eraser:
         """Takes the links of other items to these away; the memories that had one."""
         linked: set[int] = set()
         for pk in erasure.items[ENTITY]:
-            linked.update(m for (m,) in self._db.execute("SELECT memory FROM memory_link WHERE entity = ?", (pk,)))
+            linked.update(
+                m for (m,) in self._db.execute("SELECT memory FROM memory_link WHERE entity = ?", (pk,))
+            )
             self._db.execute("DELETE FROM memory_link WHERE entity = ?", (pk,))
         for pk in erasure.items[MEMORY]:
-            self._db.execute("DELETE FROM stated_by WHERE memory = (SELECT id FROM memory WHERE pk = ?)", (pk,))
+            self._db.execute(
+                "DELETE FROM stated_by WHERE memory = (SELECT id FROM memory WHERE pk = ?)", (pk,)
+            )
         return linked - erasure.items[MEMORY]
 
     def _refile(self, memory: int) -> None:
@@ -199,7 +209,9 @@ class Eraser:
         content = self._db.execute("SELECT content FROM memory WHERE pk = ?", (memory,)).get
         about = [id_ for (id_,) in self._db.execute(_ABOUT, (memory,))]
         scopes = json.loads(self._db.execute(_SCOPES, (memory,)).get)
-        self._db.execute("UPDATE memory SET key = ? WHERE pk = ?", (memory_key(content, about, scopes), memory))
+        self._db.execute(
+            "UPDATE memory SET key = ? WHERE pk = ?", (memory_key(content, about, scopes), memory)
+        )
         derived = Derived(self._db)
         now = derived.refresh(MEMORY, memory)
         if now is not None and not derived.has_vectors_of(MEMORY, memory, now.said):

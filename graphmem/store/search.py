@@ -32,8 +32,13 @@ State: TypeAlias = Literal["active", "archived", "all"]
 NEAREST_LIMIT: Final = 4096
 """More items than this are compared by their vectors, without sketches."""
 
-CANDIDATES: Final = 800
+CANDIDATES: Final = 400
 """How many of the nearest sketches are compared by their vectors, at least; more when more is wanted."""
+_SURE: Final = 50
+"""The nearest items of which hardly one may be missed."""
+_LATE: Final = 0.75
+"""Where one of them has a sketch beyond this share of the candidates, more candidates are looked at."""
+_MOST: Final = 3_200
 _FEW: Final = 600
 """So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""
 _AT_ONCE: Final = 1_500
@@ -474,10 +479,15 @@ class Searcher:
                 _NEAREST, kind, candidates=_CANDIDATES, vector=vector, sketch=sketch, most=most
             ).fetchall()
             found = _best_of(rows)
-            # Where items have many pieces, the nearest may be of too few items.
-            if len(found) >= 2 * depth or len(rows) < most:
+            if len(rows) < most:
                 return found
-            most *= 4
+            # Where items have many pieces, the nearest may be of too few items.
+            if len(found) < 2 * depth:
+                most *= 4
+            elif most < _MOST and _comes_late(rows, found, min(depth, _SURE)):
+                most *= 2
+            else:
+                return found
 
     def with_vectors(self, kind: Kind) -> int:
         """How many items have a vector."""
@@ -638,6 +648,17 @@ def _best_of(rows: Iterable[tuple[int, float]]) -> dict[int, float]:
         if score > best.get(item, -math.inf):
             best[item] = score
     return best
+
+
+def _comes_late(rows: Sequence[tuple[int, float]], found: dict[int, float], count: int) -> bool:
+    """Whether one of the nearest items stands near the end of the candidates, in the order of their sketches.
+
+    Then there may be more beyond it. With real texts it hardly happens; vectors that are all about equally
+    far from the query need more candidates.
+    """
+    least = nlargest(count, found.values())[-1]
+    late = rows[round(_LATE * len(rows)) :]
+    return any(score >= least and score == found[item] for item, score in late)
 
 
 def _numbers(values: Iterable[int]) -> Any:

@@ -38,6 +38,18 @@ _BUILT_ON: Final = {
 _REFERRING: Final = {"memory_link": ("entity",), "relation": ("subject", "object")}
 _LATER_VERSION: Final = "SELECT batch FROM version WHERE kind = ? AND item = ? AND batch > ?"
 _LATER_WORD: Final = "SELECT batch FROM contribution WHERE kind = ? AND item = ? AND batch > ?"
+_NATURAL: Final = {
+    ENTITY: ("scope", "name", "kind_key"),
+    MEMORY: ("id",),
+    RELATION: ("subject", "object", "predicate_key", "scope", "valid_at"),
+}
+"""The columns of which no two items have the same values."""
+
+# What a batch said about items that it did not make.
+_FOREIGN_WORD: Final = """
+SELECT 1 FROM contribution AS c WHERE c.batch = ?1 AND c.kind = ?2
+  AND NOT EXISTS (SELECT 1 FROM {table} AS i WHERE i.pk = c.item AND i.batch = ?1) LIMIT 1
+"""
 # Links into a scope that the memory or relation is not of, where {where} says which to look at.
 _UNSEEN: Final = (
     (
@@ -115,7 +127,7 @@ class Undoing:
         # What was made goes first, so that unique names and ids are free for what comes back.
         for step in (self._unmake, self._unchange, self._bring_back):
             for one in rows:
-                self._one(step, one, taken, lost)
+                self._one(step, one, taken, lost, batch)
         if lost:
             taken.builders.update(self._users(batch, lost))
             taken.clashes += sorted({self._told(one) for one in lost})
@@ -150,6 +162,13 @@ class Undoing:
             return False
         if has_changes(db, batch):
             return True
+        if db.execute("SELECT 1 FROM version WHERE batch = ? LIMIT 1", (batch,)).get:
+            return False
+        if any(
+            db.execute(_FOREIGN_WORD.format(table=table), (batch, kind)).get
+            for kind, table in enumerate(TABLES)
+        ):
+            return False
         return any(
             db.execute(f"SELECT 1 FROM {table} WHERE batch = ? LIMIT 1", (batch,)).get  # noqa: S608
             for table in TABLES
@@ -210,10 +229,11 @@ class Undoing:
         ).fetchone()
         return found
 
-    def _one(self, step: Any, change: Change, taken: Taken, lost: list[Change]) -> None:
+    def _one(self, step: Any, change: Change, taken: Taken, lost: list[Change], batch: int) -> None:
         try:
             fits = step(change, taken)
         except apsw.ConstraintError:
+            taken.builders.update(self._occupants(change, batch))
             fits = False
         if fits is None:
             return
@@ -223,6 +243,25 @@ class Undoing:
         taken.touched.update(
             item for side in (change.old, change.new) if (item := self._item(change, side)) is not None
         )
+
+    def _occupants(self, change: Change, batch: int) -> set[int]:
+        """Later batches that gave an id or a natural key to another item than the one that had it before."""
+        kind = _KIND_OF.get(change.table)
+        if kind is None or change.old is None:
+            return set()
+        names = self._names(change.table)
+        now = self._present(change, names) or change.old
+        row = {
+            name: held if before is apsw.no_change else before
+            for name, held, before in zip(names, now, change.old, strict=True)
+        }
+        found: set[int] = set()
+        for columns in (("id",), _NATURAL[kind]):
+            where = " AND ".join(f"{name} IS ?" for name in columns)
+            sql = f"SELECT pk, batch FROM {change.table} WHERE pk <> ? AND {where}"  # noqa: S608
+            for pk, made in self._db.execute(sql, (row["pk"], *(row[name] for name in columns))).fetchall():
+                found |= self._touched(kind, pk, batch) | ({made} if made > batch else set())
+        return found
 
     def _unmake(self, change: Change, taken: Taken) -> bool | None:
         """Removes a row that the batch made, if it is as the batch left it."""

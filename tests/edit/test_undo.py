@@ -221,3 +221,21 @@ def test_an_import_without_history_cannot_be_taken_back_where_it_changed_somethi
     with pytest.raises(UndoRefused) as refused:
         undo(store, encoder=ENCODER)
     assert "not kept" in refused.value.message
+
+
+def test_a_former_name_that_another_has_now_is_theirs_to_give_back(store: Store) -> None:
+    done = rename(store, "AuthService", "Gate", None, encoder=ENCODER)
+    remember(store, [{"type": "entity", "name": "New", "kind": "service"}], scope="global", encoder=ENCODER)
+    taken = rename(store, "New", "AuthService", None, encoder=ENCODER)
+    before = state(store)
+    with pytest.raises(UndoRefused) as refused:
+        undo(store, done.batch, encoder=ENCODER)
+    assert str(taken.batch) in refused.value.message
+    assert unlike(before, state(store)) == []
+
+    undone = undo(store, done.batch, cascade=True, encoder=ENCODER)
+    assert undone.batches == [taken.batch, done.batch]
+    assert store.db.execute("SELECT name FROM entity WHERE kind = 'service' ORDER BY name").fetchall() == [
+        ("AuthService",), ("New",),
+    ]  # fmt: skip
+    assert wrong(store) == []
