@@ -34,12 +34,12 @@ from graphmem.findings import Finding, Severity, finding
 from graphmem.prepare import canonical_json
 from graphmem.store import SCHEMA_VERSION, Store, is_there
 from graphmem.store import backup as stores
+from graphmem.store.carry import carry_over
 from graphmem.store.connection import as_it_is
 from graphmem.store.damage import compare
 from graphmem.store.examine import Examined, examine, libraries, without_log
 from graphmem.store.mend import Mender
 from graphmem.store.physical import look
-from graphmem.store.rebuild import carry_over
 from graphmem.store.vectors import StoredEncoder
 from graphmem.ulid import mint
 

@@ -23,14 +23,23 @@ _ITEM_OF: Final = {"memory_link": (MEMORY, "memory"), "stated_by": (RELATION, "r
 # What was built on an item that a batch made: {table} holds it, and {own} is a batch that did so.
 _BUILT_ON: Final = {
     ENTITY: (
-        "SELECT m.batch FROM memory_link AS l JOIN memory AS m ON m.pk = l.memory WHERE l.entity = ?1",
-        "SELECT batch FROM relation WHERE subject = ?1",
-        "SELECT batch FROM relation WHERE object = ?1",
+        (
+            MEMORY,
+            (
+                "SELECT m.pk, m.batch FROM memory_link AS l JOIN memory AS m ON m.pk = l.memory "
+                "WHERE l.entity = ?1"
+            ),
+        ),
+        (RELATION, "SELECT pk, batch FROM relation WHERE subject = ?1"),
+        (RELATION, "SELECT pk, batch FROM relation WHERE object = ?1"),
     ),
     MEMORY: (
         (
-            "SELECT r.batch FROM stated_by AS s JOIN relation AS r ON r.pk = s.relation "
-            "WHERE s.memory = (SELECT id FROM memory WHERE pk = ?1)"
+            RELATION,
+            (
+                "SELECT r.pk, r.batch FROM stated_by AS s JOIN relation AS r ON r.pk = s.relation "
+                "WHERE s.memory = (SELECT id FROM memory WHERE pk = ?1)"
+            ),
         ),
     ),
     RELATION: (),
@@ -260,7 +269,8 @@ class Undoing:
             where = " AND ".join(f"{name} IS ?" for name in columns)
             sql = f"SELECT pk, batch FROM {change.table} WHERE pk <> ? AND {where}"  # noqa: S608
             for pk, made in self._db.execute(sql, (row["pk"], *(row[name] for name in columns))).fetchall():
-                found |= self._touched(kind, pk, batch) | ({made} if made > batch else set())
+                # It may have come there by a change; if not, it was made so.
+                found |= self._touched(kind, pk, batch) - {made} or ({made} if made > batch else set())
         return found
 
     def _unmake(self, change: Change, taken: Taken) -> bool | None:
@@ -341,8 +351,12 @@ class Undoing:
 
     def _built_on(self, kind: int, pk: int, batch: int) -> set[int]:
         later = self._touched(kind, pk, batch)
-        for sql in _BUILT_ON[kind]:
-            later |= {one for (one,) in self._db.execute(sql, (pk,)) if one != batch}
+        for by, sql in _BUILT_ON[kind]:
+            for one, made in self._db.execute(sql, (pk,)).fetchall():
+                if made > batch:
+                    later.add(made)
+                elif made < batch:  # an older one refers to it by a change, or by an id that came only now
+                    later |= self._touched(by, one, batch)
         return later
 
     def _touched(self, kind: int, pk: int, batch: int) -> set[int]:
@@ -373,10 +387,10 @@ class Undoing:
 
     def _check_left(self, item: Item, batch: int, taken: Taken) -> None:
         """Finds what still refers to an item that is gone, and which batches are to blame."""
-        for sql in _BUILT_ON[item.kind]:
-            left = {one for (one,) in self._db.execute(sql, (item.pk,))}
+        for _, sql in _BUILT_ON[item.kind]:
+            left = {made for _, made in self._db.execute(sql, (item.pk,))}
             if left:
-                taken.builders.update(one for one in left if one > batch)
+                taken.builders.update(made for made in left if made > batch)
                 taken.builders.update(self._referrers(batch, item))
                 taken.clashes.append(self._called(*item))
 

@@ -239,3 +239,20 @@ def test_a_former_name_that_another_has_now_is_theirs_to_give_back(store: Store)
         ("AuthService",), ("New",),
     ]  # fmt: skip
     assert wrong(store) == []
+
+
+def test_an_older_relation_that_named_a_memory_before_it_came_does_not_hold_it(store: Store) -> None:
+    stated = {
+        "type": "relation",
+        "subject": "AuthService",
+        "predicate": "uses",
+        "object": "Vault",
+        "stated_by": ["m9"],
+    }
+    remember(store, [stated], scope="global", encoder=ENCODER)
+    before = state(store)
+    remember(store, [MEMORY], scope="global", encoder=ENCODER)
+    undo(store, encoder=ENCODER)
+
+    assert unlike(before, state(store)) == []
+    assert wrong(store) == []

@@ -12,6 +12,9 @@ CREATE TABLE change (
 ALTER TABLE batch ADD COLUMN actor TEXT;
 ALTER TABLE batch ADD COLUMN undone_by INTEGER;
 
+-- Names by entity, for what makes the keys of one entity anew.
+CREATE INDEX name_key_entity ON name_key (entity);
+
 -- What files looked like when sync last read them without a problem, so that an unchanged one is not read:
 -- a cache, which is believed only while the origin has the same digest. `holds`: something was taken from it.
 CREATE TABLE seen_file (
