@@ -1,7 +1,7 @@
 """The order of the items of one kind: channels, their fusion, places and the graph, as the recipe has it.
 
-The flat order of a kind is that of its fused channels. The 200 best of each channel are the pool, and in it
-every item has its exact score in both; what only contains words, further down, is ranked by those alone.
+The flat order of a kind is that of its fused channels. The best of each channel are the pool (200 memories,
+50 entities or facts), and in it every item has its exact score in both; what only contains words, further down, is ranked by those alone.
 Memories of the recipes `hybrid`, `graph` and `near` are then read in their places (`graphmem.places`). With
 `graph` the walk starts from the best of that order (`graphmem.channel`), with `near` it is changed by the
 distance from an entity (`graphmem.nearness`). No part of it depends on the page that is wanted, so that
@@ -37,7 +37,10 @@ RECIPES: Final[dict[str, dict[str, float]]] = {
 """The channels of each recipe and their weights in the flat order."""
 
 POOL: Final = 200
-"""How many of the best of each channel are ranked by all channels."""
+"""How many of the best of each channel are ranked by all channels, of memories."""
+
+FEW: Final = 50
+"""The same of entities and facts, of which an answer shows few."""
 
 REACHED: Final = 300
 """How many of the memories that the walk reaches take part, with those that have as much as the last."""
@@ -165,13 +168,14 @@ class Ordering:
                 return [], 0
             rows = self._searcher.nearest(kind, vector, depth=depth)
             return fuse([Channel("semantic", 1.0, rows)], fusion), self._searcher.with_vectors(kind)
-        near = self._searcher.nearest(kind, vector, depth=POOL) if vector is not None else []
-        words = self._lexical(kind, POOL + depth, [row.pk for row in near])
+        pool = POOL if kind == MEMORY else FEW
+        near = self._searcher.nearest(kind, vector, depth=pool) if vector is not None else []
+        words = self._lexical(kind, pool + depth, [row.pk for row in near])
         lexical = Channel("lexical", weights["lexical"] if vector is not None else 1.0, words.rows)
         if vector is None:
             return fuse([lexical], fusion), words.total
         known = {row.pk for row in near}
-        further = [row for row in words.rows if row.rank <= POOL and row.pk not in known]
+        further = [row for row in words.rows if 0 < row.rank <= pool and row.pk not in known]
         cosines = self._searcher.cosines(kind, vector, [row.pk for row in further])
         # Their rank by meaning is unknown, only that it is beyond the pool.
         completed = [row._replace(score=cosines[row.pk], rank=0) for row in further if row.pk in cosines]

@@ -84,6 +84,8 @@ class Neighbourhood:
             self._degrees[entity], self._relations[entity] = memories, relations
             if max(memories, relations) > HUB:
                 many.append(entity)
+        if all(self._searcher.hides_nothing(kind) for kind in (MEMORY, RELATION)):
+            return
         memory, relation = self._searcher.condition(MEMORY), self._searcher.condition(RELATION)
         sql = _VISIBLE_COUNTS.format(memory=memory.sql, relation=relation.sql)
         binds = memory.binds | relation.binds | {"most": HUB + 1, "looked": _LOOKED_AT}

@@ -36,7 +36,7 @@ CANDIDATES: Final = 400
 """How many of the nearest sketches are compared by their vectors, at least; more when more is wanted."""
 _SURE: Final = 50
 """The nearest items of which hardly one may be missed."""
-_LATE: Final = 0.75
+_LATE: Final = 0.9
 """Where one of them has a sketch beyond this share of the candidates, more candidates are looked at."""
 _MOST: Final = 3_200
 _FEW: Final = 600
@@ -223,7 +223,7 @@ WHERE c.kind = {number} AND c.item IN (SELECT value FROM json_each(:items)) GROU
 """
 _MATCHED: Final = """
 SELECT rowid FROM {table}_fts
-WHERE {table}_fts MATCH :match AND rowid IN (SELECT value FROM json_each(:items))
+WHERE {table}_fts MATCH :match AND +rowid IN (SELECT value FROM json_each(:items))
 """
 _FREQUENCY: Final = """
 SELECT count(*), max(rowid) FROM (SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH :match LIMIT :sample)
@@ -286,6 +286,7 @@ class Searcher:
         self.db = db
         self.filters = filters
         self._conditions: dict[str, Condition] = {}
+        self._hides_nothing: dict[str, bool] = {}
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -436,6 +437,12 @@ class Searcher:
         found = {pk for (pk,) in self._ask(statement, kind)}
         return found if len(found) <= _AT_ONCE else None
 
+    def hides_nothing(self, kind: Kind) -> bool:
+        """Whether everything of a kind is visible and holds; `False` where that cannot be told cheaply."""
+        if kind not in self._hides_nothing:
+            self._hides_nothing[kind] = self._hidden(kind) == set()
+        return self._hides_nothing[kind]
+
     def _scored(self, kind: Kind, match: str, items: set[int]) -> list[_Row]:
         """Those of some items that contain a word, the best first."""
         if not items:
@@ -473,7 +480,7 @@ class Searcher:
         if pieces <= _FEW or depth > NEAREST_LIMIT:
             return _best_of(self._ask(_NEAREST, kind, vector=vector))
         sketch = Sketcher(self.db, len(vector) // 4).of(vector)
-        most = max(CANDIDATES, 2 * depth)
+        most = max(CANDIDATES if depth > _SURE else CANDIDATES // 2, 2 * depth)
         while True:
             rows: list[tuple[int, float]] = self._ask(
                 _NEAREST, kind, candidates=_CANDIDATES, vector=vector, sketch=sketch, most=most
