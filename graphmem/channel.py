@@ -89,7 +89,7 @@ def by_mass(order: Sequence[Fused], reached: Sequence[Ranked]) -> list[Fused]:
     for row in reached:
         one = held.pop(row.pk, Fused(row.pk, row.id, 0.0, {}))
         scored.append(Fused(one.pk, one.id, _both(row.score, best, one.score), {**one.found, "graph": row}))
-    scored += [one._replace(score=_both(0.0, best, one.score)) for one in held.values()]
+    scored += [Fused(one.pk, one.id, _both(0.0, best, one.score), one.found) for one in held.values()]
     return sorted(scored, key=lambda one: (-one.score, one.id))
 
 

@@ -1,8 +1,8 @@
 """The order of the items of one kind: channels, their fusion, places and the graph, as the recipe has it.
 
 The flat order of a kind is that of its fused channels. The best of each channel are the pool (200 memories,
-50 entities or facts), and in it every item has its exact score in both; what only contains words, further down, is ranked by those alone.
-Memories of the recipes `hybrid`, `graph` and `near` are then read in their places (`graphmem.places`). With
+50 entities or facts), and in it every item has its exact score in both; what only contains words, further
+down, is ranked by those alone. Memories of the recipes `hybrid`, `graph` and `near` are then read in their places (`graphmem.places`). With
 `graph` the walk starts from the best of that order (`graphmem.channel`), with `near` it is changed by the
 distance from an entity (`graphmem.nearness`). No part of it depends on the page that is wanted, so that
 pages are disjoint and add up. Ties go by id.
@@ -185,7 +185,10 @@ class Ordering:
 
     def _lexical(self, kind: Kind, depth: int, also: Iterable[int]) -> Ranking:
         match = self._plan.match
-        return NO_RANKING if match is None else self._searcher.lexical(kind, match, depth=depth, also=also)
+        if match is None:
+            return NO_RANKING
+        terms = [term.expression for term in self._plan.terms]
+        return self._searcher.lexical(kind, match, depth=depth, also=also, terms=terms)
 
     # ---- places -------------------------------------------------------------------------------------
 

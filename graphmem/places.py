@@ -209,4 +209,6 @@ def in_order(places: Places, flat: Sequence[Fused], shown: Mapping[int, str]) ->
         for rank, pk in enumerate(ranked, start=1)
     ]
     least = read[-1].score if read else 1.0
-    return read + [one._replace(score=one.score * least) for one in flat if one.pk not in scores]
+    return read + [
+        Fused(one.pk, one.id, one.score * least, one.found) for one in flat if one.pk not in scores
+    ]

@@ -41,6 +41,10 @@ _LATE: Final = 0.9
 _MOST: Final = 3_200
 _FEW: Final = 600
 """So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""
+_MANY: Final = 2_000
+"""From so many items that contain a word on, those with a telling one come first."""
+_TELLING: Final = 600
+"""How many items the telling words find together, at least."""
 _AT_ONCE: Final = 1_500
 """So many items that contain a word are read in one go."""
 _SAMPLE: Final = 1000
@@ -179,6 +183,12 @@ _BEST: Final = """
 SELECT i.pk, i.id, -f.rank FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
 WHERE {table}_fts MATCH :match AND f.rank MATCH 'bm25({weights})' AND {condition} ORDER BY f.rank LIMIT :most
 """
+# Scores are by the whole expression, but only of the rows that a part of it finds.
+_BEST_OF_SOME: Final = """
+SELECT i.pk, i.id, -bm25({table}_fts, {weights}) FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
+WHERE {table}_fts MATCH :match AND +f.rowid IN (SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH :some)
+  AND {condition}
+"""
 _MATCHING_ROWS: Final = "SELECT count(*) FROM {table}_fts WHERE {table}_fts MATCH :match"
 _TOTAL: Final = """
 SELECT count(*) FROM {table}_fts AS f CROSS JOIN {table} AS i ON i.pk = f.rowid
@@ -206,14 +216,21 @@ SELECT i.pk, i.id, -bm25({table}_fts, {weights}) FROM {table}_fts AS f CROSS JOI
 WHERE {table}_fts MATCH :match AND +f.rowid IN (SELECT value FROM json_each(:also)) AND {condition}
 """
 _NEAREST: Final = """
-WITH near AS MATERIALIZED (SELECT s.item, s.vector FROM sketch_{table} AS s {sketched} {candidates})
+WITH near AS MATERIALIZED (SELECT s.item, s.vector FROM sketch_{table} AS s {sketched})
 SELECT near.item, 1 - vec_distance_cosine(v.vector, :vector)
 FROM near CROSS JOIN vector AS v ON v.pk = near.vector
+"""
+_BY_SKETCH: Final = """
+SELECT s.item, s.vector FROM sketch_{table} AS s {sketched}
+ORDER BY vec_distance_hamming(vec_bit(s.bits), vec_bit(:sketch)) LIMIT :most
+"""
+_COSINES_OF: Final = """
+SELECT 1 - vec_distance_cosine(v.vector, :vector)
+FROM carray(:those) AS c CROSS JOIN vector AS v ON v.pk = c.value
 """
 _NAMED: Final = """
 SELECT i.pk, i.id FROM carray(:those) AS c CROSS JOIN {table} AS i ON i.pk = c.value
 """
-_CANDIDATES: Final = "ORDER BY vec_distance_hamming(vec_bit(s.bits), vec_bit(:sketch)) LIMIT :most"
 _PIECES: Final = "SELECT count(*) FROM (SELECT 1 FROM sketch_{table} LIMIT :most)"
 _WITH_VECTORS: Final = "SELECT count(*) FROM sketch_{table} AS s {sketched} AND s.ordinal = 0"
 _COSINES: Final = """
@@ -287,6 +304,8 @@ class Searcher:
         self.filters = filters
         self._conditions: dict[str, Condition] = {}
         self._hides_nothing: dict[str, bool] = {}
+        self._frequencies: dict[tuple[str, str], int] = {}
+        self._row_counts: dict[str, int] = {}
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -380,8 +399,6 @@ class Searcher:
         statement: str,
         kind: Kind,
         condition: Condition | None = None,
-        *,
-        candidates: str = "",
         **binds: Any,
     ) -> Any:
         table = _TABLES[kind]
@@ -392,18 +409,30 @@ class Searcher:
             weights=table.weights,
             condition=condition.sql,
             sketched=condition.sketched,
-            candidates=candidates,
         )
         return self._db.execute(sql, condition.binds | binds)
 
     # ---- channels ---------------------------------------------------------------------------------
 
-    def lexical(self, kind: Kind, match: str, *, depth: int, also: Iterable[int] = ()) -> Ranking:
+    def lexical(
+        self, kind: Kind, match: str, *, depth: int, also: Iterable[int] = (), terms: Sequence[str] = ()
+    ) -> Ranking:
         """The best `depth` items by BM25, and whichever of `also` contain a word too. Higher is better.
 
-        Of what is not among the best the rank is not known: it is 0.
+        Of what is not among the best the rank is not known: it is 0. `terms` are the expressions of which
+        `match` finds any. Where that finds very many items, those come first that contain one of the rarest
+        terms: the score of the others is hardly worth what it costs.
         """
         matched: int = self._ask(_MATCHING_ROWS, kind, _NO_FILTER, match=match).get
+        telling = self._telling(kind, terms) if matched > _MANY else None
+        if telling is not None:
+            rows = self._ask(_BEST_OF_SOME, kind, match=match, some=telling).fetchall()
+            rows.sort(key=_best_first)
+            if len(rows) >= depth:
+                total = self._total(kind, match, matched)
+                wanted = set(also).difference(row[0] for row in rows[:depth])
+                further = self._scored(kind, match, wanted)
+                return _ranking(rows[:depth], further, total)
         if matched <= max(depth, _AT_ONCE):
             rows = self._best_rows(kind, match, matched)
             total, wanted = len(rows), set(also)
@@ -413,8 +442,17 @@ class Searcher:
             total = self._total(kind, match, matched)
             wanted = set(also).difference(row[0] for row in rows[:depth])
             further = self._scored(kind, match, wanted)
-        best = [Ranked(*row, rank) for rank, row in enumerate(rows[:depth], start=1)]
-        return Ranking(best + [Ranked(*row, 0) for row in further], total)
+        return _ranking(rows[:depth], further, total)
+
+    def _telling(self, kind: Kind, terms: Sequence[str]) -> str | None:
+        """The expression of the rarest terms that find enough items; `None` when that takes all of them."""
+        counted = sorted((self._frequency(kind, term), term) for term in terms)
+        found = 0
+        for number, (count, _) in enumerate(counted, start=1):
+            found += count
+            if found >= _TELLING and number < len(counted):
+                return " OR ".join(term for _, term in counted[:number])
+        return None
 
     def _total(self, kind: Kind, match: str, matched: int) -> int:
         """How many of the items that contain a word pass the filters."""
@@ -480,21 +518,29 @@ class Searcher:
         if pieces <= _FEW or depth > NEAREST_LIMIT:
             return _best_of(self._ask(_NEAREST, kind, vector=vector))
         sketch = Sketcher(self.db, len(vector) // 4).of(vector)
-        most = max(CANDIDATES if depth > _SURE else CANDIDATES // 2, 2 * depth)
+        compared = max(CANDIDATES if depth > _SURE else CANDIDATES // 2, 2 * depth)
+        most = 2 * compared
         while True:
-            rows: list[tuple[int, float]] = self._ask(
-                _NEAREST, kind, candidates=_CANDIDATES, vector=vector, sketch=sketch, most=most
-            ).fetchall()
-            found = _best_of(rows)
-            if len(rows) < most:
+            near = self._ask(_BY_SKETCH, kind, sketch=sketch, most=most).fetchall()
+            rows: list[tuple[int, float]] = []
+            found: dict[int, float] = {}
+            while len(rows) < len(near):
+                further = near[len(rows) : compared]
+                rows += zip((item for item, _ in further), self._cosines_of(vector, further), strict=True)
+                found = _best_of(rows)
+                # Where items have many pieces, the nearest may be of too few items.
+                if len(found) >= 2 * depth and not _comes_late(rows, found, min(depth, _SURE)):
+                    return found
+                compared *= 2
+            if len(near) < most or (len(found) >= 2 * depth and most >= _MOST):
                 return found
-            # Where items have many pieces, the nearest may be of too few items.
-            if len(found) < 2 * depth:
-                most *= 4
-            elif most < _MOST and _comes_late(rows, found, min(depth, _SURE)):
-                most *= 2
-            else:
-                return found
+            most *= 2
+
+    def _cosines_of(self, vector: bytes, pieces: Sequence[tuple[int, int]]) -> Iterator[float]:
+        """The cosines of pieces (item, number of the vector), in their order."""
+        those = _numbers(one for _, one in pieces)
+        rows = self._db.execute(_COSINES_OF, {"those": those, "vector": vector}).fetchall()
+        return (cosine for (cosine,) in rows)
 
     def with_vectors(self, kind: Kind) -> int:
         """How many items have a vector."""
@@ -518,14 +564,22 @@ class Searcher:
 
         Store-wide, from at most a thousand rows: beyond those the rate so far is taken for the rest.
         """
-        found, last = self._ask(_FREQUENCY, kind, _NO_FILTER, match=match, sample=_SAMPLE).fetchone()
-        rows = max(self._rows(kind), found, 1)
-        if found == _SAMPLE:
-            found = max(found, round(found * rows / max(last, 1)))
-        return math.log(1 + rows / (found + 0.5))
+        found = self._frequency(kind, match)
+        return math.log(1 + max(self._rows(kind), found, 1) / (found + 0.5))
+
+    def _frequency(self, kind: Kind, match: str) -> int:
+        """How many rows an expression finds, about."""
+        if (kind, match) not in self._frequencies:
+            found, last = self._ask(_FREQUENCY, kind, _NO_FILTER, match=match, sample=_SAMPLE).fetchone()
+            if found == _SAMPLE:
+                found = max(found, round(found * max(self._rows(kind), found) / max(last, 1)))
+            self._frequencies[kind, match] = found
+        return self._frequencies[kind, match]
 
     def _rows(self, kind: Kind) -> int:
-        return int(self._ask(_ROWS, kind, _NO_FILTER).get)
+        if kind not in self._row_counts:
+            self._row_counts[kind] = int(self._ask(_ROWS, kind, _NO_FILTER).get)
+        return self._row_counts[kind]
 
     # ---- vectors ----------------------------------------------------------------------------------
 
@@ -642,6 +696,12 @@ class Searcher:
 
 
 _NO_FILTER: Final = Condition("1", {})
+
+
+def _ranking(best: Sequence[_Row], further: Sequence[_Row], total: int) -> Ranking:
+    """The best rows with their ranks, and further ones whose rank is not known."""
+    ranked = [Ranked(*row, rank) for rank, row in enumerate(best, start=1)]
+    return Ranking(ranked + [Ranked(*row, 0) for row in further], total)
 
 
 def _best_first(row: _Row) -> tuple[float, str]:
