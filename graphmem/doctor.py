@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from graphmem import __version__, private, scopes, times
 from graphmem.backup import free_name, moment, scratch_folder
@@ -42,6 +41,7 @@ from graphmem.store.mend import Mender
 from graphmem.store.physical import look
 from graphmem.store.vectors import StoredEncoder
 from graphmem.ulid import mint
+from graphmem.walk import file_is_gone
 
 COMMAND: Final = "repair"
 _ROOM: Final = 100_000_000
@@ -221,7 +221,7 @@ def _readable(path: Path, version: int, findings: list[Finding]) -> Iterator[Sto
 def _of_places(found: Examined, label: str) -> Iterator[Finding]:
     """Files and repositories that are not there any more."""
     for rule, what, gone in (
-        ("source-gone", "sources that are not there any more", list(filter(_is_gone, found.origins))),
+        ("source-gone", "sources that are not there any more", list(filter(file_is_gone, found.origins))),
         (
             "scope-gone",
             "scopes of repositories that are not there",
@@ -233,13 +233,6 @@ def _of_places(found: Examined, label: str) -> Iterator[Finding]:
                 f" and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
             )
             yield finding(rule, f"{len(gone):,} {what}: {some}", file=label)
-
-
-def _is_gone(uri: str) -> bool:
-    path = unquote(urlsplit(uri).path)
-    if os.name == "nt":
-        path = path.lstrip("/")
-    return not os.path.lexists(path)
 
 
 def _of_encoder(held: StoredEncoder | None, encoder: EncoderState, label: str) -> Iterator[Finding]:

@@ -407,6 +407,11 @@ RULES: dict[str, Rule] = {
                 "import never removes: 'gmem sync' of the folder does",
             ),
             (
+                "refers-to-archived",
+                "a reference to an entity that was forgotten: what is said of it is stored and not shown",
+                "bring the entity back with 'gmem update NAME --restore', or import with --restore-archived",
+            ),
+            (
                 "changed-while-read",
                 "a file that changed while sync read it",
                 "nothing to do: the next sync takes it",

@@ -123,9 +123,7 @@ def _take_away(
                 if key in state and not state[key].gone:
                     state[key] = _Scalar(None, time, time, gone=True)
         for name, held in members.items():
-            for member in without.get(name, ()):
-                if held.pop(member, None) is not None:
-                    times.append(time)
+            times += [time for member in without.get(name, ()) if held.pop(member, None) is not None]
     return times
 
 
@@ -176,9 +174,7 @@ def fold(kind: int, contributions: Iterable[Contribution]) -> Folded:
     times += [t for name, held in members.items() if name not in ("about", "mentions") for t in held.values()]
     times += gone
     times += [one.known or one.taken_at for one in ordered if one.said.get("renamed")]
-    fields: dict[str, Any] = {
-        name: one.value for name, one in scalars.items() if name and not one.gone
-    }
+    fields: dict[str, Any] = {name: one.value for name, one in scalars.items() if name and not one.gone}
     fields["properties"] = {key: one.value for key, one in sorted(properties.items()) if not one.gone}
     fields.update({name: sorted(held) for name, held in members.items()})
     return Folded(fields, created_at, max(times), sorted(set(ties)))

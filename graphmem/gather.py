@@ -136,7 +136,8 @@ class Gathering:
         self.inputs.append(source)
         with open_input(found, self._wanted.encoding) as opened:
             try:
-                importer = self._importer or formats.pick(opened.head(), found.name)[0]
+                head = opened.head()
+                importer = self._importer or formats.pick(head, found.name)[0]
             except (UnknownFormat, AmbiguousFormat) as error:
                 if opened.complete:
                     rule = "unknown-format" if isinstance(error, UnknownFormat) else "ambiguous-format"
@@ -145,7 +146,8 @@ class Gathering:
                 source.format = importer.name
                 root = None if found.root is None else str(found.root)
                 told = formats.Source(found.label, found.name, root, opened.encoding, siblings)
-                for item in self._items(importer, opened.stream, told):
+                # What could not be opened says nothing, not even by its name.
+                for item in self._items(importer, opened.stream, told) if head or opened.complete else ():
                     self._take(file, item)
                     if self.gave_up:
                         break

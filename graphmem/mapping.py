@@ -209,7 +209,8 @@ def _said(value: Any) -> dict[str, Any]:
             fits = isinstance(one, dict)
         elif key == "without":
             fits = isinstance(one, dict) and all(
-                isinstance(gone, list) and all(isinstance(text, str) for text in gone) for gone in one.values()
+                isinstance(gone, list) and all(isinstance(text, str) for text in gone)
+                for gone in one.values()
             )
         elif key == "place":
             fits = isinstance(one, list) and len(one) == 2 and isinstance(one[0], str)

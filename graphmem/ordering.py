@@ -2,10 +2,10 @@
 
 The flat order of a kind is that of its fused channels. The best of each channel are the pool (200 memories,
 50 entities or facts), and in it every item has its exact score in both; what only contains words, further
-down, is ranked by those alone. Memories of the recipes `hybrid`, `graph` and `near` are then read in their places (`graphmem.places`). With
-`graph` the walk starts from the best of that order (`graphmem.channel`), with `near` it is changed by the
-distance from an entity (`graphmem.nearness`). No part of it depends on the page that is wanted, so that
-pages are disjoint and add up. Ties go by id.
+down, is ranked by those alone. Memories of the recipes `hybrid`, `graph` and `near` are then read in their
+places (`graphmem.places`). With `graph` the walk starts from the best of that order (`graphmem.channel`),
+with `near` it is changed by the distance from an entity (`graphmem.nearness`). No part of it depends on the
+page that is wanted, so that pages are disjoint and add up. Ties go by id.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from graphmem.outcome import ImportReport
 from graphmem.reading import open_input
 from graphmem.store import Store
 from graphmem.store.follow import Following, SeenFile, Source
-from graphmem.walk import STDIN, Found, discover
+from graphmem.walk import STDIN, Found, discover, file_is_gone
 
 if TYPE_CHECKING:
     from graphmem.embed import Encoder
@@ -105,7 +105,8 @@ class _Folder:
     @property
     def prefix(self) -> str:
         """The path of the folder, with a separator at its end."""
-        return os.path.join(self.real, "")  # noqa: PTH118 - text, as the walk has it
+        path = os.path.join(self.real, "")  # noqa: PTH118 - text, as the walk has it
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
     @property
     def readable(self) -> bool:
@@ -148,7 +149,7 @@ def sync(
         for root in roots:
             sources = following.below(root.uri)
             held += [one.pk for one in sources]
-            _compare(root, sources, following.seen(root.prefix), plan, report)
+            _compare(following, root, sources, options.scope, plan, report)
         allowed = _allowed(following, roots, held, plan, max_delete)
     inputs: list[Found | Finding] = [*(one for root in roots for one in root.findings), *plan.changed]
     siblings = {root: names for one in roots for root, names in siblings_of(one.found).items()}
@@ -156,7 +157,7 @@ def sync(
     wanted = replace(options, paths=(), follow=follow, command="sync")
     if inputs or plan.removed:
         run(store, wanted, encoder, progress=progress, rejects=rejects, report=report.run)
-    _remember(store, plan, report, began, dry_run=not options.history)
+    _remember(store, plan, report, began, options.scope, dry_run=not options.history)
     return report
 
 
@@ -183,9 +184,20 @@ def _look(root: _Folder) -> _Folder:
     return root
 
 
+def _path_of(found: Found) -> str:
+    """The path of a file as it can be stored, whatever bytes it is of."""
+    return found.real.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _compare(
-    root: _Folder, sources: Sequence[Source], seen: dict[str, SeenFile], plan: _Plan, report: SyncReport
+    following: Following,
+    root: _Folder,
+    sources: Sequence[Source],
+    scope: str,
+    plan: _Plan,
+    report: SyncReport,
 ) -> None:
+    seen = following.seen(root.prefix)
     by_uri = {one.uri: one for one in sources}
     present: set[str] = set()
     added: list[Found] = []
@@ -194,11 +206,11 @@ def _compare(
         present.add(uri)
         look = looked_at(one)
         plan.looks[uri] = (one, look)
-        source, before = by_uri.get(uri), seen.pop(one.real, None)
-        if source is not None or before is not None:
-            plan.known[uri] = (
-                before.digest if source is None and before is not None else source and source.digest
-            )
+        source, before = by_uri.get(uri), seen.pop(_path_of(one), None)
+        if before is not None and before.scope != scope:  # its records went elsewhere than they now shall
+            before = None
+        elif source is not None:
+            plan.known[uri] = source.digest
         if _is_unchanged(one, look, source, before, plan):
             report.files.unchanged += 1
         elif source is None and before is None:
@@ -210,7 +222,7 @@ def _compare(
     if not root.readable:
         report.kept_folders.append(root.given)
         gone = []
-    _pair(added, gone, plan)
+    _pair(following, added, gone, plan)
     for one in added:
         if one.uri not in plan.renamed:
             plan.changed.append(one)
@@ -232,7 +244,7 @@ def _is_unchanged(
         return True
     if _digest(found) != before.digest:
         return False
-    plan.unchanged.append((found.real, before._replace(size=look[0], mtime_ns=look[1])))
+    plan.unchanged.append((_path_of(found), before._replace(size=look[0], mtime_ns=look[1])))
     return True
 
 
@@ -242,16 +254,23 @@ def _digest(found: Found) -> str | None:
         return digest if opened.complete else None
 
 
-def _pair(added: Sequence[Found], gone: Sequence[Source], plan: _Plan) -> None:
-    """Finds the files that only have another name now: equal content that is gone elsewhere."""
-    waiting: dict[str, list[Source]] = {}
-    for source in gone:
-        if source.digest is not None:
-            waiting.setdefault(source.digest, []).append(source)
-    if not waiting:
+def _pair(following: Following, added: Sequence[Found], gone: Sequence[Source], plan: _Plan) -> None:
+    """Finds the files that only have another name now: equal content of a file that is not there any more.
+
+    That may have been in this folder, or anywhere: a whole folder may have moved.
+    """
+    if not added or not following.has_files():
         return
+    digests = {one.uri: _digest(one) or "" for one in added}
+    here = {one.pk for one in gone}
+    waiting: dict[str, list[Source]] = {}
+    for source in following.all_of(digests.values()):
+        if source.digest and (source.pk in here or file_is_gone(source.uri)):
+            waiting.setdefault(source.digest, []).append(source)
+    for same in waiting.values():  # what was in this folder first
+        same.sort(key=lambda source: (source.pk not in here, source.uri))
     for found in added:
-        same = waiting.get(_digest(found) or "")
+        same = waiting.get(digests[found.uri], [])
         if same:
             plan.renamed[found.uri] = same.pop(0).pk
             plan.changed.append(found)
@@ -289,7 +308,9 @@ def _in(root: _Folder, source: Source) -> bool:
     return source.uri.startswith(root.uri)
 
 
-def _remember(store: Store, plan: _Plan, report: SyncReport, began: int, *, dry_run: bool) -> None:
+def _remember(
+    store: Store, plan: _Plan, report: SyncReport, began: int, scope: str, *, dry_run: bool
+) -> None:
     """Counts the files that were read, and keeps what those without a problem look like."""
     renamed = set(plan.renamed)
     seen: list[tuple[str, SeenFile]] = list(plan.unchanged)
@@ -307,17 +328,11 @@ def _remember(store: Store, plan: _Plan, report: SyncReport, began: int, *, dry_
         )  # fmt: skip
         if not clean or summary is None or look is None:
             report.files.broken += 1
-            broken.append(one.real)
+            broken.append(_path_of(one))
             continue
-        young = look[1] > began - _RACY_NS
-        seen.append(
-            (
-                one.real,
-                SeenFile(
-                    look[0], _BY_TIME if young else look[1], summary.digest or "", following.holds(one.uri)
-                ),
-            )
-        )
+        mtime = _BY_TIME if look[1] > began - _RACY_NS else look[1]
+        digest = summary.digest or ""
+        seen.append((_path_of(one), SeenFile(look[0], mtime, digest, following.holds(one.uri), scope)))
     report.files.exports = sum(one.transport for one in report.run.inputs)
     report.files.removed = len(plan.removed)
     if dry_run or not (seen or broken or plan.lost):

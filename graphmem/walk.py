@@ -81,6 +81,15 @@ _Target: TypeAlias = tuple[str, bool]
 """A path that was given or that a glob matched, and whether it is a folder."""
 
 
+def file_is_gone(uri: str) -> bool:
+    """Whether there is no file any more at an address; `False` for what is no address of a file."""
+    from urllib.parse import unquote, urlsplit
+
+    parts = urlsplit(uri)
+    path = unquote(parts.path, errors="surrogateescape")
+    return parts.scheme == "file" and not os.path.lexists(path.lstrip("/") if os.name == "nt" else path)
+
+
 def known_suffixes() -> tuple[str, ...]:
     """The suffixes of files that some importer reads, in lower case, compressed variants included."""
     plain = sorted(

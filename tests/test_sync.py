@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -291,6 +292,117 @@ def test_what_was_remembered_by_hand_stays_when_its_file_goes(store: Store, note
     (notes / "postgres.md").unlink()
     _sync(store, notes)
     assert _memory(store, "It keeps all money.") == (id_, "active")
+
+
+def test_what_a_person_tagged_follows_its_edited_text(store: Store, notes: Path) -> None:
+    from graphmem.edit.update import Update, update
+
+    _sync(store, notes)
+    id_, _ = _memory(store, "It keeps the money.")
+    update(store, id_, Update(add={"tags": ["reviewed"]}), None)
+    _edit(notes / "postgres.md", "the money", "all the money")
+    _sync(store, notes)
+    assert _memory(store, "It keeps all the money.") == (id_, "active")
+    assert store.db.execute("SELECT tags FROM memory WHERE id = ?", (id_,)).get == '["reviewed"]'
+
+
+def test_what_a_person_edited_stands_whole_when_its_file_goes(store: Store, notes: Path) -> None:
+    from graphmem.edit.update import Update, update
+
+    _sync(store, notes)
+    id_, _ = _memory(store, "It rounds per line.")
+    update(store, id_, Update(add={"tags": ["reviewed"]}), None)
+    columns = "SELECT content, title, tags, scope_set, source, position, key FROM memory WHERE id = ?"
+    before = store.db.execute(columns, (id_,)).fetchone()
+    (notes / "billing.md").unlink()
+    _sync(store, notes)
+    assert _memory(store, "It rounds per line.") == (id_, "active")
+    assert store.db.execute(columns, (id_,)).fetchone() == before
+    (notes / "billing.md").write_text(NOTE, encoding="utf-8")
+    _sync(store, notes)
+    assert _memory(store, "It rounds per line.")[0] == id_
+
+
+def test_an_update_of_what_sync_archived_changes_what_was_asked_for_only(store: Store, notes: Path) -> None:
+    from graphmem.edit.update import Update, update
+
+    _sync(store, notes)
+    id_, _ = _memory(store, "It rounds per line.")
+    (notes / "billing.md").unlink()
+    _sync(store, notes)
+    done = update(store, id_, Update(set={"valid_at": "2020-01-01"}), None)
+    assert done.fields == ("valid_at",)
+
+
+def test_entities_with_equal_memories_that_were_archived_can_be_merged(store: Store, tmp_path: Path) -> None:
+    from graphmem.edit.identity import merge
+
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in "AB":
+        (folder / f"{name}.md").write_text(f"# {name}\n## H\nsame text\n\n- uses [[C]]\n", encoding="utf-8")
+    (folder / "C.md").write_text("# C\nx\n", encoding="utf-8")
+    _sync(store, folder)
+    for name in "AB":
+        (folder / f"{name}.md").write_text(f"# {name}\n", encoding="utf-8")
+    _sync(store, folder)
+    told = merge(store, "A", "B", None)
+    assert (told["memories_united"], told["relations_united"]) == (1, 1)
+
+
+def test_a_store_that_has_archived_things_is_itself_after_export_and_import(
+    store: Store, notes: Path, tmp_path: Path
+) -> None:
+    _sync(store, notes)
+    (notes / "postgres.md").unlink()
+    _edit(notes / "billing.md", "- depends_on [[Postgres]]", "")
+    _sync(store, notes)
+    first, second, third = (tmp_path / f"{number}.jsonl" for number in range(3))
+    export(store, "jsonl", first)
+    with Store(tmp_path / "other.db", write=True) as other:
+        run(other, ImportOptions([str(first)]))
+        export(other, "jsonl", second)
+    assert second.read_bytes() == first.read_bytes()
+    assert run(store, ImportOptions([str(first)])).batches == []
+    export(store, "jsonl", third)
+    assert third.read_bytes() == first.read_bytes()
+
+
+def test_a_whole_folder_that_was_moved_keeps_everything(store: Store, notes: Path, tmp_path: Path) -> None:
+    _sync(store, notes)
+    before = said(store)
+    moved = notes.rename(tmp_path / "elsewhere")
+    report = _sync(store, moved)
+    assert report.files.renamed == 2
+    assert said(store) == before
+    (moved / "postgres.md").unlink()
+    assert _sync(store, moved).run.archived["memory"] == 1
+
+
+def test_another_scope_moves_what_a_folder_says(store: Store, notes: Path) -> None:
+    _sync(store, notes)
+    sync(store, [str(notes)], ImportOptions(scope="project:z"), max_delete=100)
+    scopes: Any = store.db.execute(
+        "SELECT DISTINCT s.name FROM entity AS e JOIN scope AS s ON s.pk = e.scope WHERE e.state = 'active'"
+    ).fetchall()
+    assert scopes == [("project:z",)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
+def test_names_that_are_no_text_are_followed_too(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    with open(os.fsencode(folder) + b"/bad\xff.md", "wb") as stream:  # noqa: PTH123
+        stream.write(b"text\n")
+    os.utime(os.fsencode(folder) + b"/bad\xff.md", ns=(10**18, 10**18))
+    assert _sync(store, folder).files.added == 1
+    assert _sync(store, folder).files.unchanged == 1
+
+
+def test_after_an_undo_files_count_as_added_again(store: Store, notes: Path) -> None:
+    _sync(store, notes)
+    undo(store)
+    assert _sync(store, notes).files.added == 2
 
 
 # ---- never by mistake -------------------------------------------------------------------------------

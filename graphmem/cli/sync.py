@@ -14,7 +14,14 @@ from graphmem.cli._import_report import as_text as run_as_text
 from graphmem.cli._inputs import SEVERITIES, brief, terminable
 from graphmem.cli._progress import Bar
 from graphmem.cli._shared import configuration, here, note, number, output, standard_options
-from graphmem.errors import EXIT_DONE, EXIT_FINDINGS
+from graphmem.errors import (
+    EXIT_DONE,
+    EXIT_FINDINGS,
+    InputUnreadable,
+    StoreBusy,
+    SyncRefused,
+    UsageError,
+)
 from graphmem.options import ImportOptions
 from graphmem.store import Store
 from graphmem.sync import SyncReport, sync
@@ -61,6 +68,7 @@ def sync_(
         scope=scopes.given(scope) if scope is not None else scopes.default_scope(here()), command="sync",
         actor=actor(),
     )  # fmt: skip
+    trouble = ""
     with terminable():
         status = _once(
             config, folders, options, max_delete, dry_run=dry_run, vectors=not no_embeddings,
@@ -68,10 +76,17 @@ def sync_(
         )  # fmt: skip
         while watch and not dry_run:
             time.sleep(interval)
-            status = _once(
-                config, folders, options, max_delete, dry_run=False, vectors=not no_embeddings,
-                progress=False, as_json=as_json, quiet=True,
-            )  # fmt: skip
+            try:
+                status = _once(
+                    config, folders, options, max_delete, dry_run=False, vectors=not no_embeddings,
+                    progress=False, as_json=as_json, quiet=True,
+                )  # fmt: skip
+            except (UsageError, InputUnreadable, SyncRefused, StoreBusy) as error:
+                if str(error) != trouble:  # a folder that is away for a while is told once
+                    note(f"warning: {error.message}; looking again every {interval:g} s")
+                trouble = str(error)
+            else:
+                trouble = ""
     return status
 
 

@@ -102,6 +102,8 @@ class Edits:
         if any(not one.digest for one in held):  # nothing is on record: what it is counts as said now
             said = said_of_fields(kind, old, "") | said
             held = []
+        elif not held and not old.get("stub"):  # sync has archived it: it stands again as it was
+            said = said_of_fields(kind, old, "") | said
         digest = blake2b(
             canonical_json([self.clock, kind, old["id"], said]).encode(), digest_size=16
         ).digest()
@@ -335,7 +337,8 @@ class Edits:
             self._say_predicate(old, there)
         self._hand_over(kind, old, new)
         merger = Merger(self.context)
-        row, _ = merger.folded(kind, there, there, merger.held(kind, there))
+        held = merger.held(kind, there)
+        row = merger.folded(kind, there, there, held)[0] if held else dict(there)
         row["created_at"] = min(gone["created_at"], there["created_at"])
         self.write(kind, row)
         if kind == MEMORY:

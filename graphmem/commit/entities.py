@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphmem import lexical
 from graphmem.commit.context import FOR_GOOD, BatchContext, Refused
-from graphmem.commit.merge import Merger, changes, is_bare_stub, said_of_record
+from graphmem.commit.merge import Merger, changes, said_of_record, says_nothing
 from graphmem.commit.references import Identity, References
 from graphmem.commit.states import settle_state
 from graphmem.names import kind_key
@@ -166,7 +166,7 @@ class Entities:
         # The kind may come from elsewhere, and a stated time that is the run's own does not show as stated.
         unlike = kind != one.kind or self._run.clock in (one.created_at, one.updated_at)
         said = canonical_json(said_of_record(one, {})) if unlike else None
-        if not is_bare_stub(one, transport=self._run.inputs[one.input].transport):
+        if not says_nothing(one, transport=self._run.inputs[one.input].transport):
             self._context.contribute(ENTITY, pk, one, said)
         self._context.count_made(ENTITY, 1)
         self._made.append((pk, identity, one))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from graphmem import lexical
 from graphmem.commit.context import FOR_GOOD, MEMORY_SCOPES, BatchContext, Refused, natural_key
-from graphmem.commit.merge import Merger, said_of_record
+from graphmem.commit.merge import Merger, said_of_record, says_nothing
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
 from graphmem.prepare import canonical_json
@@ -176,7 +176,8 @@ class Memories:
         said = None
         if self._run.clock in (one.created_at, one.updated_at):
             said = canonical_json(said_of_record(one, self._links(linked)))
-        self._context.contribute(MEMORY, pk, one, said)
+        if not says_nothing(one, transport=self._run.inputs[one.input].transport):
+            self._context.contribute(MEMORY, pk, one, said)
         self._context.count_made(MEMORY, 1)
 
     # ---- merging ----------------------------------------------------------------------------------

@@ -59,6 +59,13 @@ def is_bare_stub(record: Record, *, transport: bool) -> bool:
     return transport and isinstance(record, EntityRecord) and record.stub and not record.origins
 
 
+def says_nothing(record: Record, *, transport: bool) -> bool:
+    """Whether a record only carries an item along of which no origin says anything: a stub, or archived so."""
+    if is_bare_stub(record, transport=transport):
+        return True
+    return transport and not record.origins and record.state == "archived" and record.archived_by == "sync"
+
+
 def _stated(said: Said) -> Said:
     return {key: value for key, value in said.items() if value is not None and value != [] and value != {}}
 
@@ -218,6 +225,9 @@ class Merger:
         source = self._run.inputs[record.input]
         if is_bare_stub(record, transport=source.transport):
             return []
+        if says_nothing(record, transport=source.transport):
+            said = said_of_record(record, links)
+            return [] if known else [Taken(0, b"", 0, self._run.clock, said, True, False)]
         if source.transport and record.origins:
             claims = [self._claimed(kind, record, claim, links) for claim in record.origins]
             held = [one for one in claims if (one.origin, one.digest) in known]

@@ -92,7 +92,7 @@ class References:
         if met == 0:
             if ref.kind is None and ref.scope is None and ref.id is None:
                 sole = self._tables.sole(scope, ref.name)
-                if sole is not None:
+                if sole is not None and not self._context.any_archived:
                     pk, identity, id_ = sole
                     self.learn(pk, identity, id_)
                     self._met[key] = pk
@@ -164,7 +164,18 @@ class References:
             self.learn(pk, chosen.identity, chosen.id)
         if ref.kind is not None and self._tables.has_completions:
             self._complete(pk, chosen.identity)
+        if self._context.any_archived and chosen.pk is not None:
+            self._wake(pk, chosen.name, record)
         return pk
+
+    def _wake(self, pk: int, name: str, record: Record) -> None:
+        """Brings an archived entity back that a record refers to, where the caller wants that; else says so."""
+        if not self._writer.is_archived(ENTITY, pk):
+            return
+        if self._run.choices.restore_archived:
+            self._writer.set_state(ENTITY, pk, "active", None)
+        else:
+            self._context.note("refers-to-archived", f"'{name}' is archived and stays so", record)
 
     def _dangling(self, scope: str, ref: Ref, record: Record) -> int | None:
         policy = self._run.choices.dangling

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from graphmem import lexical
 from graphmem.commit.context import FOR_GOOD, BatchContext, Refused
-from graphmem.commit.merge import Merger, said_of_record
+from graphmem.commit.merge import Merger, said_of_record, says_nothing
 from graphmem.commit.references import References
 from graphmem.commit.states import settle_state
 from graphmem.names import predicate_key
@@ -168,7 +168,8 @@ class Relations:
         told = None
         if self._run.clock in (one.created_at, one.updated_at):
             told = canonical_json(said_of_record(one, {}))
-        self._context.contribute(RELATION, pk, one, told)
+        if not says_nothing(one, transport=self._run.inputs[one.input].transport):
+            self._context.contribute(RELATION, pk, one, told)
         self._context.count_made(RELATION, 1)
 
     def _blank(self, key: _Key, scope: int, group: list[RelationRecord]) -> Row:

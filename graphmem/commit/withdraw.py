@@ -7,16 +7,18 @@ refers to stays, as the stub that such a reference would have made.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphmem.commit.context import BatchContext, Input
 from graphmem.commit.derive import refresh
-from graphmem.commit.edits import Edits, MergeCounts
-from graphmem.commit.merge import Merger, changes
+from graphmem.commit.edits import EDIT_URI, Edits, MergeCounts
+from graphmem.commit.merge import Merger, Taken, changes, said_of_fields
 from graphmem.errors import SyncRefused
 from graphmem.names import kind_key
+from graphmem.prepare import canonical_json
 from graphmem.records import KINDS, EntityRecord, MemoryRecord, Record
 from graphmem.store.follow import Following
 from graphmem.store.write import ENTITY, MEMORY, Row, Writer
@@ -51,10 +53,17 @@ class Matching:
         self._entities(source, gone, [one for one in records if type(one) is EntityRecord], renamed=renamed)
 
     def _is_sole(self, source: Input, kind: int, item: int, digest: bytes) -> bool:
-        """Whether only this file speaks of an item, and nobody in the run says the same elsewhere."""
+        """Whether only this file speaks of an item, and nobody in the run says the same elsewhere.
+
+        A person may have edited it too, but not its text.
+        """
+        by_hand = self._context.writer.origin(EDIT_URI)
+        said = self._context.writer.contributions_of(kind, item)
+        files = [origin for origin, *_ in said if origin != by_hand]
+        edits = [json.loads(words or "{}") for origin, _, _, _, words in said if origin == by_hand]
         return (
-            self._following.supporters(kind, item) == {source.origin}
-            and len(self._context.writer.contributions_of(kind, item)) == 1
+            files == [source.origin]
+            and not any("content" in one for one in edits)
             and not self._context.tables.is_said(digest)
         )
 
@@ -199,7 +208,10 @@ class Withdrawal:
         merger = Merger(self._context)
         old = self._edits.row(kind, item)
         left = [one for one in merger.held(kind, old) if one.digest]
-        if left:
+        by_hand = self._context.writer.origin(EDIT_URI)
+        if left and kind != ENTITY and all(one.origin == by_hand for one in left):
+            self._stand_alone(kind, old, left)
+        elif left:
             row, _ = merger.folded(kind, old, old, left)
             if kind == ENTITY:
                 row["kind"], row["kind_key"] = self._kind(old, any(one.said.get("kind") for one in left))
@@ -215,6 +227,13 @@ class Withdrawal:
                 told.stubs += 1
             else:
                 self._archive(kind, item, told)
+
+    def _stand_alone(self, kind: int, old: Row, left: Sequence[Taken]) -> None:
+        """Lets what a person has edited stand as it is: the last edit says all of it from now on."""
+        last = max(left, key=lambda one: one.taken_at)
+        kept = {key: last.said[key] for key in ("without", "renamed") if key in last.said}
+        said = said_of_fields(kind, old, "") | kept
+        self._edits.editor.rewrite_said(kind, old["pk"], last.digest, canonical_json(said))
 
     def _kind(self, old: Row, said: bool) -> tuple[str | None, str]:
         """The kind that an entity keeps: none that nobody says any more, unless that is another entity's."""

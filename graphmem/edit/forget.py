@@ -58,7 +58,7 @@ def forget(
                 else {"type": target.type, "id": target.id, "status": "unchanged"}
             )
             if target.kind == ENTITY:
-                _with_entity(edits, told, target.pk)
+                _with_entity(edits, told, target.pk, scopes)
         done.counts["archived"] = {name: count for name, count in told.archived.items() if count}
         return told
 
@@ -73,14 +73,24 @@ def _archive(edits: Edits, told: Forgotten, number: int, pk: int) -> bool:
     return done
 
 
-def _with_entity(edits: Edits, told: Forgotten, pk: int) -> None:
+def _with_entity(edits: Edits, told: Forgotten, pk: int, scopes: Scopes) -> None:
+    """What goes with an entity: only what lies in the scopes that may be touched, and in no other."""
     editor = edits.editor
-    only = editor.memories_only_about(pk)
-    told.kept += len(editor.memories_about(pk)) - len(only)
+
+    def ours(number: int, item: int) -> bool:
+        return scopes is None or all(scope in scopes for scope in editor.seen(number, item).scopes)
+
+    only = [memory for memory in editor.memories_only_about(pk) if ours(MEMORY, memory)]
+    seen = [
+        memory for memory in editor.memories_about(pk)
+        if scopes is None or any(scope in scopes for scope in editor.seen(MEMORY, memory).scopes)
+    ]  # fmt: skip
+    told.kept += len(set(seen) - set(only))
     for memory in only:
         _archive(edits, told, MEMORY, memory)
     for relation in editor.relations_of(pk, active=True):
-        _archive(edits, told, RELATION, relation)
+        if ours(RELATION, relation):
+            _archive(edits, told, RELATION, relation)
 
 
 def replace_memories(

@@ -69,7 +69,8 @@ def undo(
 def _wanted(history: History, text: str | None) -> list[Entry]:
     found = history.last() if text is None else history.find(text)
     if not found:
-        raise UndoRefused("there is nothing to take back", "'gmem log' shows what was done")
+        message = "there is nothing to take back" if text is None else f"there is no batch '{text}'"
+        raise UndoRefused(message, "'gmem log' shows what was done")
     undone = [entry for entry in found if entry.undone_by is not None]
     if undone:
         raise UndoRefused(

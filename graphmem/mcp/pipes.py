@@ -1,7 +1,8 @@
 """The two pipes of a stdio server: taken before anything can print, read by a thread, closed in order.
 
 The library's own transport stands on these. What it does not do: a signal ends it while it waits for a
-line, what was asked before the end of input is answered, and nothing printed at exit reaches the client.
+line, what was asked before the end of input is answered, what is no message is answered as such, lists of messages
+are answered by a list, and nothing printed at exit reaches the client.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import contextlib
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Hashable
 from threading import Thread
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from graphmem.errors import UsageError
+from graphmem.mcp.incoming import BATCHING, Batch, Refused, key, parsed, readable
 
 PATIENCE: Final = 60.0
 """How many seconds what was asked before the end of input may take to be answered."""
@@ -62,10 +65,14 @@ class Wire:
         self._pipes = pipes
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._ready: deque[tuple[str, dict[str, Any]]] = deque()
+        self._batches: list[Batch] = []
+        self._batching = False
         self._open: set[Hashable] = set()
         self._settled = asyncio.Event()
         self._settled.set()
         self._stopped = False
+        self._one_by_one = asyncio.Lock()
         Thread(target=self._read, name="gmem-stdin", daemon=True).start()
 
     def stop(self) -> None:
@@ -90,56 +97,93 @@ class Wire:
         return self
 
     async def __anext__(self) -> str:
-        """The next line; the end comes when all that was asked is answered, or the patience is over."""
-        line = None if self._stopped else await self._lines.get()
-        if line is None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), PATIENCE)
-            raise StopAsyncIteration
-        text = line.decode("utf-8", "replace")
-        self._note(text, asked=True)
-        return text
+        """The next message; the end comes when all that was asked is answered, or the patience is over."""
+        while not self._stopped:
+            if self._ready:
+                text, message = self._ready.popleft()
+                await self._asked(message)
+                return text
+            line = await self._lines.get()
+            if line is None:
+                break
+            if not line.isspace():
+                await self._take(line.decode("utf-8", "replace"))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._settled.wait(), PATIENCE)
+        raise StopAsyncIteration
+
+    async def _take(self, text: str) -> None:
+        """Makes ready what a line says, or answers it where it is no message."""
+        try:
+            value = parsed(text)
+            if self._batching and isinstance(value, list) and value:
+                await self._take_batch(Batch(value))
+            else:
+                self._ready.append((readable(value, text), value))
+        except Refused as refused:
+            if refused.told:
+                await self._put(f"{json.dumps(refused.answer(), ensure_ascii=False)}\n")
+
+    async def _take_batch(self, batch: Batch) -> None:
+        self._ready += batch.lines
+        self._batches.append(batch)
+        await self._put_done(batch)
+
+    async def _asked(self, message: dict[str, Any]) -> None:
+        """Keeps in mind what is asked, until it is answered or cancelled."""
+        method, params = message.get("method"), message.get("params") or {}
+        if method == "notifications/cancelled":
+            cancelled = key(params.get("requestId"))
+            await self._answered(cancelled, None)
+            self._closed(cancelled)
+        elif method is not None and "id" in message:
+            self._open.add(key(message["id"]))
+            self._settled.clear()
+        if method == "initialize":
+            self._batching = params.get("protocolVersion") in BATCHING
 
     # ---- what the library writes to -------------------------------------------------------------------
 
     async def write(self, text: str) -> int:
-        """Sends one line. A client that has gone ends the conversation."""
-        try:
-            await asyncio.to_thread(self._send, text.encode())
-        except OSError:
-            self.stop()
-        self._note(text, asked=False)
+        """Sends one message, or keeps it for the answer to a batch."""
+        message = json.loads(text)
+        answers = None if "method" in message else key(message.get("id"))
+        if answers is None or not await self._answered(answers, message):
+            await self._put(text)
+        self._closed(answers)
         return len(text)
 
     async def flush(self) -> None:
         """Nothing to do: a line is sent whole."""
 
+    async def _answered(self, id_: Hashable, answer: dict[str, Any] | None) -> bool:
+        """Gives an answer to the batch that waits for it, and sends a batch with its last; whether one does."""
+        for batch in self._batches:
+            if batch.takes(id_, answer):
+                await self._put_done(batch)
+                return True
+        return False
+
+    async def _put_done(self, batch: Batch) -> None:
+        """Sends the answers of a batch, once they are all there."""
+        if batch.done:
+            self._batches.remove(batch)
+            await self._put(batch.text())
+
+    def _closed(self, id_: Hashable) -> None:
+        """A request is no longer open."""
+        self._open.discard(id_)
+        if not self._open:
+            self._settled.set()
+
+    async def _put(self, text: str) -> None:
+        """Sends text, whole lines. A client that has gone ends the conversation."""
+        try:
+            async with self._one_by_one:
+                await asyncio.to_thread(self._send, text.encode())
+        except OSError:
+            self.stop()
+
     def _send(self, line: bytes) -> None:
         self._pipes.writer.write(line)
         self._pipes.writer.flush()
-
-    def _note(self, text: str, *, asked: bool) -> None:
-        """Keeps the set of open requests: asked and neither answered nor cancelled."""
-        try:
-            message = json.loads(text)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(message, dict):
-            return
-        key = _key(message.get("id"))
-        if asked and message.get("method") == "notifications/cancelled":
-            params = message.get("params")
-            self._open.discard(_key(params.get("requestId")) if isinstance(params, dict) else None)
-        elif asked and "method" in message and key is not None:
-            self._open.add(key)
-        elif not asked and "method" not in message:
-            self._open.discard(key)
-        if self._open and not self._stopped:
-            self._settled.clear()
-        else:
-            self._settled.set()
-
-
-def _key(id_: Any) -> Hashable:
-    """The id of a request, told apart by type, since `1` is not `"1"`."""
-    return (type(id_).__name__, id_) if isinstance(id_, (int, str)) else None

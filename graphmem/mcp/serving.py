@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from graphmem.errors import UsageError
 from graphmem.mcp.logs import LOG
 from graphmem.mcp.pipes import Pipes, Wire
+from graphmem.mcp.posted import App, screened
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -89,7 +90,7 @@ def serve_http(server: Server[Any], host: str, port: int) -> None:
     is not of this machine alone, or is taken.
     """
     import uvicorn
-    from mcp.server.transport_security import TransportSecuritySettings
+    from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
 
     listening = _listening(host, port)
     port = listening.getsockname()[1]
@@ -103,7 +104,8 @@ def serve_http(server: Server[Any], host: str, port: int) -> None:
     shown = f"[{host}]" if ":" in host else host
     if sys.stderr is not None:
         print(f"listening on http://{shown}:{port}{PATH}", file=sys.stderr, flush=True)  # noqa: T201
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=int(GRACE))
+    looking = screened(cast("App", app), DEFAULT_MAX_REQUEST_BODY_SIZE)
+    config = uvicorn.Config(looking, log_config=None, access_log=False, timeout_graceful_shutdown=int(GRACE))
     # The library hands the signal that ended it on to whoever listened before; there is nothing left to do.
     signal.signal(signal.SIGTERM, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listening])

@@ -26,10 +26,10 @@ SELECT count(*) FROM (
     AND c.origin NOT IN (SELECT value FROM json_each(?1))
 )
 """
-_SEEN: Final = "SELECT path, size, mtime_ns, digest, holds FROM seen_file WHERE path >= ? AND path < ?"
+_SEEN: Final = "SELECT path, size, mtime_ns, digest, holds, scope FROM seen_file WHERE path >= ? AND path < ?"
 _SEE: Final = """
-INSERT INTO seen_file VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-  size = excluded.size, mtime_ns = excluded.mtime_ns, digest = excluded.digest, holds = excluded.holds
+INSERT INTO seen_file VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET size = excluded.size,
+  mtime_ns = excluded.mtime_ns, digest = excluded.digest, holds = excluded.holds, scope = excluded.scope
 """
 # An entity that something active still refers to; memories and relations that are archived do not count.
 _REFERRED: Final = """
@@ -61,6 +61,7 @@ class SeenFile(NamedTuple):
     mtime_ns: int
     digest: str
     holds: bool
+    scope: str
 
 
 class Following:
@@ -73,6 +74,20 @@ class Following:
         """The origins below a folder, by address; the address ends in a slash."""
         rows = self._db.execute(_BELOW, (folder_uri, _after(folder_uri)))
         return [Source(*row) for row in rows]
+
+    def all_of(self, digests: Iterable[str]) -> list[Source]:
+        """The origins, wherever they are, whose content has one of these digests."""
+        rows = self._db.execute(
+            "SELECT pk, uri, digest FROM origin AS o WHERE digest IN (SELECT value FROM json_each(?)) "
+            "AND EXISTS (SELECT 1 FROM contribution AS c WHERE c.origin = o.pk) ORDER BY uri",
+            (json.dumps(sorted(digests)),),
+        )
+        return [Source(*row) for row in rows]
+
+    def has_files(self) -> bool:
+        """Whether anything was taken from a file."""
+        sql = "SELECT 1 FROM origin WHERE uri >= 'file:' AND uri < 'file;' LIMIT 1"
+        return self._db.execute(sql).get is not None
 
     def holds(self, uri: str) -> bool:
         """Whether something was taken from the origin of an address."""
@@ -92,13 +107,13 @@ class Following:
     def seen(self, folder: str) -> dict[str, SeenFile]:
         """What the files below a folder looked like, by path; the folder ends in a separator."""
         return {
-            path: SeenFile(size, mtime, digest, bool(holds))
-            for path, size, mtime, digest, holds in self._db.execute(_SEEN, (folder, _after(folder)))
+            path: SeenFile(size, mtime, digest, bool(holds), scope)
+            for path, size, mtime, digest, holds, scope in self._db.execute(_SEEN, (folder, _after(folder)))
         }
 
     def see(self, files: Iterable[tuple[str, SeenFile]]) -> None:
         """Keeps what files look like."""
-        self._db.executemany(_SEE, [(path, *seen[:3], int(seen.holds)) for path, seen in files])
+        self._db.executemany(_SEE, [(path, *seen[:3], int(seen.holds), seen.scope) for path, seen in files])
 
     def forget_files(self, paths: Iterable[str]) -> None:
         """Forgets what files looked like."""

@@ -70,6 +70,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET taken_at = excluded.taken_at, said = excluded.said, batch = excluded.batch
 WHERE excluded.taken_at > taken_at
 """
+_CONTRIBUTE_NEW: Final = """
+INSERT OR IGNORE INTO contribution (origin, digest, kind, item, line, taken_at, said, batch)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 # An origin of which nothing was taken in the end: its records were refused.
 _DROP_ORIGIN: Final = """
@@ -379,6 +383,15 @@ class Writer:
         return stored
 
     def _flush_contributions(self) -> None:
+        new = self._contributions[0]
+        if new:
+            before = self._db.total_changes()
+            with self._new():
+                self._db.executemany(_CONTRIBUTE_NEW, new)
+            if self._db.total_changes() - before < len(new):  # some were taken before, for other items
+                self._db.executemany(_CONTRIBUTE, new)
+            self.dirty = True
+            new.clear()
         self._insert(_CONTRIBUTE, self._contributions)
 
     def _insert(self, sql: str, rows: tuple[list[Any], ...]) -> None:

@@ -85,3 +85,21 @@ def test_only_memories_about_the_entity_can_be_kept(store: Store) -> None:
         replace_memories(store, "Mercury", ["m2"], [], "global", None, kind="metal")
 
     assert unlike(before, state(store)) == []
+
+
+def test_what_lies_in_other_scopes_too_stays(tmp_path: Path) -> None:
+    with Store(":memory:", write=True) as store:
+        records = [
+            {"type": "entity", "name": "G", "kind": "x"},
+            {"type": "memory", "content": "seen", "about": ["G"]},
+            {"type": "memory", "content": "hidden", "about": ["G"], "scopes": ["project:s"]},
+            {"type": "memory", "content": "of both", "about": ["G"], "scopes": ["project:me", "project:s"]},
+            {"type": "relation", "subject": "G", "predicate": "hid", "object": "H", "scope": "project:s"},
+        ]
+        take_records(store, tmp_path, records)
+        told = forget(store, ["G"], ("project:me", "global"))
+
+        assert told.archived == {"entity": 1, "memory": 1, "relation": 0}
+        assert told.kept == 1
+        active = "SELECT content FROM memory WHERE state = 'active' ORDER BY content"
+        assert [content for (content,) in store.db.execute(active)] == ["hidden", "of both"]

@@ -9,6 +9,7 @@ import pytest
 from acts_machine import state, unlike, wrong
 from editing import batches, column, counts
 from hash_encoder import HashEncoder
+from importing import take_records
 
 from graphmem.edit.forget import forget
 from graphmem.edit.references import referring
@@ -108,3 +109,18 @@ def test_a_text_that_is_the_id_of_an_entity_refers_by_it(store: Store) -> None:
     with pytest.raises(EntityNotFound) as refused:
         referring(store, "AuthServise", "global", existing=True)
     assert refused.value.suggestions == ("AuthService",)
+
+
+def test_a_forgotten_entity_that_is_spoken_of_again_comes_back(store: Store) -> None:
+    forget(store, ["AuthService"], None)
+    remember(store, [["AuthService", "likes", "Tea"]], scope="global")
+
+    assert column(store, "entity", "auth", "state") == "active"
+
+
+def test_an_import_that_refers_to_a_forgotten_entity_says_so(store: Store, tmp_path: Path) -> None:
+    forget(store, ["AuthService"], None)
+    report = take_records(store, tmp_path, [["AuthService", "likes", "Tea"]], name="tea")
+
+    assert report.findings.by_rule["refers-to-archived"] == 1
+    assert column(store, "entity", "auth", "state") == "archived"

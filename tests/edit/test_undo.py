@@ -12,6 +12,7 @@ from editing import RECORDS, batches, filled
 from hash_encoder import HashEncoder
 from importing import in_memory, take_records
 
+from graphmem.commit import Choices
 from graphmem.edit.forget import forget
 from graphmem.edit.identity import alias, merge, rename
 from graphmem.edit.remember import remember
@@ -256,3 +257,18 @@ def test_an_older_relation_that_named_a_memory_before_it_came_does_not_hold_it(s
 
     assert unlike(before, state(store)) == []
     assert wrong(store) == []
+
+
+def test_a_record_that_goes_to_another_item_is_taken_back_exactly(tmp_path: Path) -> None:
+    """After a scope was renamed, a record overwrites with what it said of the item in the old scope."""
+    with in_memory() as store:
+        old = {"type": "memory", "content": "old", "about": ["A"], "scopes": ["global", "project:a"]}
+        take_records(store, tmp_path, [old], name="u")
+        rename_scope(store, "project:a", "project:b")
+        before = state(store)
+        take_records(
+            store, tmp_path, [{"type": "memory", "content": "new"}, old], name="u",
+            choices=Choices(on_conflict="overwrite"),
+        )  # fmt: skip
+        undo(store)
+        assert unlike(before, state(store)) == []

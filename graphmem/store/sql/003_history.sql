@@ -16,11 +16,13 @@ ALTER TABLE batch ADD COLUMN undone_by INTEGER;
 CREATE INDEX name_key_entity ON name_key (entity);
 
 -- What files looked like when sync last read them without a problem, so that an unchanged one is not read:
--- a cache, which is believed only while the origin has the same digest. `holds`: something was taken from it.
+-- a cache, which is believed only while the origin has the same digest. `holds`: something was taken from it;
+-- `scope`: where its records went that name none.
 CREATE TABLE seen_file (
   path TEXT PRIMARY KEY,
   size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL,
   digest TEXT NOT NULL,
-  holds INTEGER NOT NULL
+  holds INTEGER NOT NULL,
+  scope TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
