@@ -54,7 +54,8 @@ def graph_(
     """Show what is around entities.
 
     NAME is a name or an id; several are expanded together. The walk visits each entity once and stops at
-    GRAPHMEM_TRAVERSAL_NODE_BUDGET entities (5,000), which it then says.
+    GRAPHMEM_TRAVERSAL_NODE_BUDGET entities (5,000), which it then says; of the relations among them the
+    nearest 20,000 are shown.
     """
     from graphmem.store.graph import Graph
     from graphmem.store.search import Filters
@@ -101,7 +102,12 @@ def _text(found: Subgraph, held: list[tuple[int, dict[str, Any]]], style: str) -
     nodes = _count(len(found.nodes), "entity", "entities")
     lines += ["", f"{nodes}, {_count(len(found.edges), 'relation', 'relations')}"]
     if found.truncated:
-        lines[-1] += "; there is more (GRAPHMEM_TRAVERSAL_NODE_BUDGET ended the walk)"
+        from graphmem.traverse import MAX_EDGES
+
+        ended = f"only the nearest {MAX_EDGES:,} relations are shown"
+        if len(found.edges) < MAX_EDGES:
+            ended = "GRAPHMEM_TRAVERSAL_NODE_BUDGET ended the walk"
+        lines[-1] += f"; there is more ({ended})"
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """What is posted over HTTP, looked at on its way to the library: its refusals are told in our words.
 
-The library decides whether a request is answered at all (its address, its origin, its headers) and with
-which status. Only what it says of a body that is no message is replaced.
+The library decides whether a request is answered at all, by its address, its origin and its headers. Only
+what it says of a body that is no message is replaced, also where it takes a request for a notification.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class _Posted:
 
     async def send(self, message: Message) -> None:
         """Sends the answer, with our words where the body was refused."""
-        if message["type"] == "http.response.start" and message["status"] == _BAD_REQUEST and self._refused:
+        if message["type"] == "http.response.start" and message["status"] <= _BAD_REQUEST and self._refused:
             self._replacing = True
             own = {b"content-length": str(len(self._refused)).encode(), b"content-type": b"application/json"}
             kept = [(name, value) for name, value in message["headers"] if name.lower() not in own]
-            await self._send({**message, "headers": [*kept, *own.items()]})
+            await self._send({**message, "status": _BAD_REQUEST, "headers": [*kept, *own.items()]})
         elif not self._replacing:
             await self._send(message)
         elif not message.get("more_body", False):
