@@ -4,6 +4,9 @@ The schemas use few words of JSON Schema, so that every client reads them: `type
 `properties`, `required`, and the bounds. Models write arguments, so small slips of form are mended: a list
 or a number written as text, one text where a list is wanted, `null` for what is left out. Anything else is
 refused in words that a model can act upon.
+
+Where more is accepted than shown, a schema that is not shown has two words more: `also`, the schema of an
+object that may stand in the place of a text, and `triple`, which allows the short form of a relation.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from graphmem.errors import UsageError
 Schema = Mapping[str, Any]
 
 _MOST_TOLD: Final = 80
+_TRIPLE: Final = ("subject", "predicate", "object")
 _NAMES: Final = {
     "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
     "array": "a list", "object": "an object",
@@ -38,8 +42,12 @@ def checked(schema: Schema, given: Any) -> dict[str, Any]:
 
 
 def _value(schema: Schema, value: Any, at: str) -> Any:
+    if "also" in schema and isinstance(value, dict):
+        return _object(schema["also"], value, at)
     kind = schema["type"]
     value = _mended(kind, schema, value)
+    if "triple" in schema and isinstance(value, list):
+        return value
     if not _is(kind, value):
         raise UsageError(f"{at} is {_short(value)}, not {_NAMES[kind]}", _allowed(schema))
     if kind == "object":
@@ -94,11 +102,24 @@ def _mended(kind: str, schema: Schema, value: Any) -> Any:
         except (ValueError, RecursionError):
             parsed = None
         if _is(kind, parsed):
-            return parsed
-    if kind == "array" and not isinstance(value, list) and _is(schema["items"]["type"], value):
-        return [value]
+            value = parsed
+    if kind == "array" and not isinstance(value, list):
+        items = schema["items"]
+        if _is(items["type"], value) or ("also" in items and isinstance(value, dict)):
+            return [value]
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
+    if "triple" in schema:
+        return _relation(value)
+    return value
+
+
+def _relation(value: Any) -> Any:
+    """A relation as an object with its type, where it is one by its form: three texts, or its three keys."""
+    if isinstance(value, list) and len(value) == len(_TRIPLE):
+        return {"type": "relation"} | dict(zip(_TRIPLE, value, strict=True))
+    if isinstance(value, dict) and value.get("type") is None and all(key in value for key in _TRIPLE):
+        return value | {"type": "relation"}
     return value
 
 

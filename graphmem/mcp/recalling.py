@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from graphmem.errors import UsageError
 from graphmem.lookup import bindable, meant
-from graphmem.mcp.answers import EVIDENCE, Budget, Fields, lean, page
+from graphmem.mcp.answers import EVIDENCE, Budget, Fields, lean
 from graphmem.mcp.service import NOTHING_STORED, Service, also_meant
 from graphmem.mcp.walking import edge_row
 from graphmem.recall import HARDLY_RELEVANT, Answer, Query, Recipe, meaning, search
@@ -18,10 +18,10 @@ from graphmem.store.lookup import Names
 from graphmem.store.search import Filters, Searcher
 from graphmem.times import now, parse_bound
 
-_FURTHER: Final = 10
-"""How many facts and entities stand beside the memories at most."""
 _AROUND: Final = 30
 _MEMORIES_SHARE: Final = 0.75
+_FACTS_SHARE: Final = 0.7
+"""Of what the memories leave, so that entities are shown beside many facts."""
 _CHANNELS: Final = {"lexical": "words", "semantic": "meaning", "graph": "graph", "near": "nearness"}
 
 
@@ -88,10 +88,10 @@ def _nothing(given: Fields, notes: list[str]) -> Fields:
 
 def _told(store: Store, answer: Answer, given: Fields, filters: Filters, notes: list[str]) -> Fields:
     budget = Budget(given["max_tokens"])
-    relevant = answer.relevant
-    memories = budget.take([_memory(hit) for hit in answer.hits], share=_MEMORIES_SHARE, text="content")
-    facts = budget.take([_fact(one) for one in _worth(answer.facts, relevant)], text="fact")
-    entities = budget.take([_entity(one) for one in _worth(answer.entities, relevant)], text="description")
+    relevant, offset = answer.relevant, given.get("offset", 0)
+    memories = _memories(budget, answer.hits)
+    facts, facts_seen = _shown(budget, answer.facts, _fact, relevant, share=_FACTS_SHARE, text="fact")
+    entities, entities_seen = _shown(budget, answer.entities, _entity, relevant, text="description")
     told: Fields = {
         "evidence": EVIDENCE, "found": relevant, "recipe": answer.recipe, "memories": memories,
         "facts": facts, "entities": entities,
@@ -100,12 +100,10 @@ def _told(store: Store, answer: Answer, given: Fields, filters: Filters, notes: 
         told["around"] = budget.take(_around(store, filters, memories), text="fact")
     totals = {"memories": answer.totals["hits"]}
     told["totals"] = totals | {key: answer.totals[key] for key in ("facts", "entities")}
-    shown = page(len(memories), answer.totals["hits"], given.get("offset", 0))
-    if "next_offset" in shown and memories:
-        told["next_offset"] = shown["next_offset"]
-    if "next_offset" in told or budget.spent:
-        told["truncated"] = True
+    further = [(facts_seen, answer.totals["facts"]), (entities_seen, answer.totals["entities"])]
+    told |= _rest(offset, (len(memories), answer.totals["hits"]), further)
     if budget.spent:
+        told["truncated"] = True
         notes.append("not everything fits; a larger max_tokens or 'inspect' with an id shows more")
     if answer.elsewhere is not None:
         told["elsewhere"] = {
@@ -117,9 +115,40 @@ def _told(store: Store, answer: Answer, given: Fields, filters: Filters, notes: 
     return told | ({"notes": notes} if notes else {})
 
 
-def _worth(rows: Sequence[Fields], relevant: bool) -> list[Fields]:
-    """The rows worth showing: the hardly relevant ones only where there is nothing better."""
-    return [one for one in rows[:_FURTHER] if one["relevance"] >= HARDLY_RELEVANT or not relevant]
+def _rest(offset: int, memories: tuple[int, int], further: Sequence[tuple[int | None, int]]) -> Fields:
+    """Whether there is more, and the offset of the next page; each is what was dealt with, and the total.
+
+    Pages follow the memories as long as there are any, then whichever list is behind.
+    """
+    left = [seen for seen, total in further if seen is not None and offset + seen < total]
+    if offset + memories[0] < memories[1]:
+        left = [memories[0]]
+    going = [seen for seen in left if seen]
+    return ({"truncated": True} if left else {}) | ({"next_offset": offset + min(going)} if going else {})
+
+
+def _shown(
+    budget: Budget, rows: Sequence[Fields], lean_: Callable[[Fields], Fields], relevant: bool, **how: Any
+) -> tuple[list[Fields], int | None]:
+    """What is shown of a page of facts or entities, and how many of the page that deals with.
+
+    The hardly relevant ones are shown only where there is nothing better. What comes after them is not
+    worth a page either, which is `None`.
+    """
+    worth = [place for place, one in enumerate(rows) if one["relevance"] >= HARDLY_RELEVANT or not relevant]
+    shown = budget.take([lean_(rows[place]) for place in worth], **how)
+    if len(shown) < len(worth):
+        return shown, worth[len(shown)]
+    return shown, len(rows) if worth and worth[-1] == len(rows) - 1 else None
+
+
+def _memories(budget: Budget, hits: Sequence[Fields]) -> list[Fields]:
+    """The memories that fit, and where none does the beginning of the first one, so that there is a next page."""
+    shown = budget.take([_memory(hit) for hit in hits], share=_MEMORIES_SHARE, text="content")
+    if hits and not shown:
+        row = {"id": hits[0]["id"], "content": hits[0]["content"], "why": "", "cut": True}
+        shown = budget.take([row], text="content")
+    return shown
 
 
 def _memory(hit: Fields) -> Fields:

@@ -58,10 +58,10 @@ def _item(service: Service, what: str, type_: str) -> Fields:
 
 
 class Completed(NamedTuple):
-    """Names that a text may become, and how many there are in all."""
+    """Names that a text may become, and how many there are in all; `None` where not all were looked at."""
 
     names: list[str]
-    total: int
+    total: int | None
 
 
 def complete(service: Service, text: str) -> Completed:
@@ -72,4 +72,4 @@ def complete(service: Service, text: str) -> Completed:
         page = Reader(store.db, Filters(now(), service.own_scopes)).entities(_MOST_COMPLETED, match=text)
     names = list(dict.fromkeys(str(one["name"]) for one in page.items))
     begins: Callable[[str], bool] = lambda name: not name.casefold().startswith(text.casefold())  # noqa: E731
-    return Completed(sorted(names, key=begins), page.total)
+    return Completed(sorted(names, key=begins), len(names) if page.total <= len(page.items) else None)

@@ -218,6 +218,6 @@ class _Handlers:
             found = await self._asked(lambda: resources.complete(self._service, argument.value))
         return self._wire.CompleteResult(
             completion=self._wire.Completion(
-                values=found.names, total=found.total, has_more=found.total > len(found.names)
+                values=found.names, total=found.total, has_more=found.total is None
             )
         )

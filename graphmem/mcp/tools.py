@@ -21,6 +21,7 @@ MAX_SCOPE: Final = 1_024
 MAX_QUERY: Final = 2_000
 MOST_TOKENS: Final = 100_000
 MOST_RECORDS: Final = 500
+MOST_PLACES: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ def _given(required: Sequence[str] = (), **properties: Schema) -> Schema:
     # That nothing else is allowed is not said: it would be said eight times, and is told where it matters.
     told = {"required": list(required)} if required else {}
     return {"type": "object", "properties": properties, **told}
+
+
+def _more(schema: Schema, **properties: Schema) -> Schema:
+    """A schema with properties that are taken beside those that are shown."""
+    return schema | {"properties": schema["properties"] | properties}
 
 
 def _told(required: Sequence[str], **kinds: str | Schema) -> Schema:
@@ -159,22 +165,23 @@ INSPECT: Final = Tool(
     ),
 )  # fmt: skip
 
+_GRAPH_INPUT: Final = _given(
+    ["entities"],
+    entities=_list(_text(), 20, "Names or ids", least=1),
+    to=_text(about="Paths lead here from the first entity"),
+    kind=_KIND,
+    depth=_number(0, 10, about="Hops: 1, for paths 10"),
+    direction=_choice("both", "out", "in", default="both"),
+    predicates=_names(),
+    memories=_flag("Add their newest memories"),
+    scope=_SCOPE,
+    limit=_number(1, 500, 100, "Entities or paths"),
+)
 GRAPH: Final = Tool(
     "graph",
     "Graph",
     "Show what is around entities, or the shortest paths to another.",
-    _given(
-        ["entities"],
-        entities=_list(_text(), 20, "Names or ids", least=1),
-        to=_text(about="Paths lead here from the first entity"),
-        kind=_KIND,
-        depth=_number(0, 10, about="Hops: 1, for paths 10"),
-        direction=_choice("both", "out", "in", default="both"),
-        predicates=_names(),
-        memories=_flag("Add their newest memories"),
-        scope=_SCOPE,
-        limit=_number(1, 500, 100, "Entities or paths"),
-    ),
+    _GRAPH_INPUT,
     _told(
         ["evidence", "truncated"],
         evidence="string", entities=_rows("id", "name", "kind"),
@@ -182,6 +189,7 @@ GRAPH: Final = Tool(
         length="integer", paths={"type": "array", "items": {"type": "array", "items": _ANY}}, totals=_ANY,
         truncated="boolean", notes=_NOTES,
     ),
+    full_input=_more(_GRAPH_INPUT, max_tokens=_TOKENS),
 )  # fmt: skip
 
 STATS: Final = Tool(
@@ -201,9 +209,15 @@ STATS: Final = Tool(
 
 _SHARE: Final = _number(0, 1)
 
+# What is accepted and not shown: see `graphmem.mcp.arguments` on `also` and `triple`.
+_REF: Final = _text() | {"also": _given(id=_text(128), name=_text(), kind=_KIND, scope=_SCOPE)}
+_REFS: Final = _list(_REF, 20)
 _RARE: Final = {
-    "id": _text(128), "title": _text(), "mentions": _names(), "invalid_at": _TIME, "scopes": _SCOPES,
-    "importance": _SHARE, "state": _choice("active", "archived"), "stated_by": _names(),
+    "id": _text(128), "title": _text(), "mentions": _REFS, "created_at": _TIME, "updated_at": _TIME,
+    "invalid_at": _TIME, "expired_at": _TIME, "scope": _SCOPE, "scopes": _SCOPES, "importance": _SHARE,
+    "state": _choice("active", "archived"), "stated_by": _names(), "stub": _flag(), "about": _REFS,
+    "subject": _REF, "object": _REF,
+    "source": _text(MAX_QUERY) | {"also": _given(["uri"], uri=_text(MAX_QUERY), position=_number(0, MOST_PLACES))},
 }  # fmt: skip
 _RECORD: Final = _given(
     type=_choice(*_TYPE, default="memory"),
@@ -224,7 +238,7 @@ _RECORD: Final = _given(
     valid_at=_TIME,
     properties=_PROPERTIES,
 )
-_FULL_RECORD: Final[Schema] = _RECORD | {"properties": _RECORD["properties"] | _RARE}
+_FULL_RECORD: Final = _more(_RECORD, **_RARE) | {"triple": True}
 
 REMEMBER: Final = Tool(
     "remember",
@@ -240,24 +254,25 @@ REMEMBER: Final = Tool(
     writes=True, full_input=_given(["records"], records=_list(_FULL_RECORD, MOST_RECORDS, least=1), scope=_SCOPE),
 )  # fmt: skip
 
+_RELATE_INPUT: Final = _given(
+    ["subject", "predicate", "object"],
+    subject=_text(about="Name or id"),
+    subject_kind=_KIND,
+    predicate=_text(),
+    object=_text(),
+    object_kind=_KIND,
+    fact=_text(MAX_TEXT, "As a sentence"),
+    weight=_SHARE,
+    valid_at=_TIME,
+    scope=_SCOPE,
+)
 RELATE: Final = Tool(
     "relate",
     "Relate",
     "Store a relation between two entities, made where they are missing.",
-    _given(
-        ["subject", "predicate", "object"],
-        subject=_text(about="Name or id"),
-        subject_kind=_KIND,
-        predicate=_text(),
-        object=_text(),
-        object_kind=_KIND,
-        fact=_text(MAX_TEXT, "As a sentence"),
-        weight=_SHARE,
-        valid_at=_TIME,
-        scope=_SCOPE,
-    ),
+    _RELATE_INPUT,
     _told(["status", "id"], status="string", id="string", notes=_NOTES),
-    writes=True,
+    writes=True, full_input=_more(_RELATE_INPUT, subject=_REF, object=_REF),
 )  # fmt: skip
 
 SETTABLE: Final = _given(

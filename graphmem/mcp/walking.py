@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphmem.lookup import meant
-from graphmem.mcp.answers import BUDGET, EVIDENCE, Budget, Fields, lean
+from graphmem.mcp.answers import EVIDENCE, Budget, Fields, lean
 from graphmem.mcp.service import NOTHING_STORED, Service, also_meant
 from graphmem.store.graph import Edge, Graph, Node
 from graphmem.store.lookup import Found, Names
@@ -33,7 +33,7 @@ def graph(service: Service, given: Fields) -> Fields:
             last = _meant(names, given["to"], {}, notes)
             told = _paths(walk, found[0], last, given)
         else:
-            told = _subgraph(walk, found, given)
+            told = _subgraph(walk, found, given, notes)
     return told | ({"notes": notes} if notes else {})
 
 
@@ -59,11 +59,11 @@ def _node_row(node: Node, depth: int | None = None) -> Fields:
     return row | ({"stub": True} if node.stub else {}) | ({} if depth is None else {"depth": depth})
 
 
-def _subgraph(walk: Graph, found: list[Found], given: Fields) -> Fields:
+def _subgraph(walk: Graph, found: list[Found], given: Fields, notes: list[str]) -> Fields:
     depth = given.get("depth", 1)
     seeds = [one.pk for one in found]
     reached = expand(walk, seeds, depth, given["direction"], max(given["limit"], len(seeds)))
-    budget = Budget(BUDGET)
+    budget = Budget(given["max_tokens"])
     rows = [_node_row(node, reached.depths[pk]) for pk, node in reached.nodes.items()]
     entities = budget.take(rows, share=_SHARE, text="description")
     shown = {row["id"] for row in entities}
@@ -75,7 +75,18 @@ def _subgraph(walk: Graph, found: list[Found], given: Fields) -> Fields:
         told["memories"] = budget.take(_memories(walk, reached), text="content")
     told["totals"] = {"entities": len(reached.nodes), "relations": len(reached.edges)}
     told["truncated"] = reached.truncated or budget.spent
+    notes += _left_out(told, reached, budget, given)
     return told
+
+
+def _left_out(told: Fields, reached: Subgraph, budget: Budget, given: Fields) -> Iterator[str]:
+    """What is not shown, and how to see it."""
+    if reached.truncated:
+        yield f"the walk stopped at its limit of {given['limit']} entities; there is more around these"
+    if budget.spent:
+        rows = ((len(told[what]), told["totals"][what], what) for what in ("entities", "relations"))
+        parts = " and ".join(f"{shown:,} of {total:,} {what}" for shown, total, what in rows)
+        yield f"shown are {parts}; a larger max_tokens, a smaller depth or 'predicates' shows what is left out"
 
 
 def _memories(walk: Graph, reached: Subgraph) -> list[Fields]:
@@ -94,7 +105,7 @@ def _paths(walk: Graph, first: Found, last: Found, given: Fields) -> Fields:
         walk, first.pk, last.pk, direction=given["direction"], max_hops=given.get("depth") or MAX_DEPTH,
         limit=given["limit"],
     )  # fmt: skip
-    budget = Budget(BUDGET)
+    budget = Budget(given["max_tokens"])
     told: Fields = {"evidence": EVIDENCE, **_length(found)}
     rows = [{"steps": [_step(step) for step in path]} for path in found.paths]
     told["paths"] = [row["steps"] for row in budget.take(rows)]

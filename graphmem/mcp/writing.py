@@ -5,9 +5,10 @@ A write touches the scope of the server and `global` and nothing else, whatever 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Final
+from typing import Any, Final
 
 from graphmem.edit import forget as forgetting
 from graphmem.edit import identity, update
@@ -20,13 +21,17 @@ from graphmem.mcp.service import NOTHING_STORED, Service
 from graphmem.mcp.tools import SETTABLE
 from graphmem.outcome import ImportReport
 from graphmem.records import ENTITY, KINDS
+from graphmem.scopes import is_scope, visible_scopes
 from graphmem.store import Store, is_there
+from graphmem.store.lookup import Names
 
 ACTOR: Final = "mcp"
 """Who the log says has asked, with the name of the client where that is known."""
 
 _STATUSES: Final = ("created", "merged", "unchanged", "rejected")
 _ENDS: Final = ("subject", "object")
+_ULID: Final = re.compile("[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_WRONG_IDS: Final = ("[dangling-reference]", "[foreign-scope]")
 
 
 # ---- remember and relate --------------------------------------------------------------------------
@@ -85,23 +90,44 @@ def _stored(
     return report, outcomes, notes
 
 
-def _refer(store: Store | None, record: Fields, scope: str) -> None:
+def _refer(store: Store | None, record: Any, scope: str) -> None:
     """Puts references in the place of texts that are ids, or names with their kinds."""
+    if not isinstance(record, dict):
+        return
+    own = record.get("scope")
+    scope = own if own and is_scope(own) else scope
     for end in _ENDS:
         if end in record:
-            record[end] = referring(store, record[end], scope, record.pop(f"{end}_kind", None) or None)
+            record[end] = _referring(store, record[end], scope, record.pop(f"{end}_kind", None) or None)
     for refs in ("about", "mentions"):
         if refs in record:
-            record[refs] = [referring(store, one, scope) for one in record[refs]]
+            record[refs] = [_referring(store, one, scope) for one in record[refs]]
+
+
+def _referring(store: Store | None, given: Any, scope: str, kind: str | None = None) -> Any:
+    """The reference that is given, or that a text stands for.
+
+    What has the form of an id and is no name is one, also where no entity has it: nothing is to be made of
+    that name.
+    """
+    if not isinstance(given, str):
+        return given if kind is None else {"kind": kind} | given
+    found = referring(store, given, scope, kind)
+    if found == given and _ULID.fullmatch(given):
+        named = store is not None and Names(store.db, visible_scopes(scope)).under(given, 1)
+        return given if named else {"id": given}
+    return found
 
 
 def _nothing_stored(rows: Sequence[Fields]) -> GraphmemError:
     problems = [problem for row in rows for problem in row.get("problems", ["it was rejected"])]
     further = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    return NothingUsable(
-        f"nothing was stored: {'; '.join(problems[:3])}{further}",
-        "mend the records; where a name means several, give the id instead",
-    )
+    hint = "mend the records; where a name means several, give the id instead"
+    if any(problem.endswith(_WRONG_IDS) for problem in problems):
+        hint = (
+            "refer to entities by name, or by an id that 'recall' or 'inspect' tells in the scope written to"
+        )
+    return NothingUsable(f"nothing was stored: {'; '.join(problems[:3])}{further}", hint)
 
 
 # ---- update and forget ----------------------------------------------------------------------------

@@ -36,7 +36,7 @@ CANDIDATES: Final = 400
 """How many of the nearest sketches are compared by their vectors, at least; more when more is wanted."""
 _SURE: Final = 50
 """The nearest items of which hardly one may be missed."""
-_LATE: Final = 0.9
+_LATE: Final = 0.8
 """Where one of them has a sketch beyond this share of the candidates, more candidates are looked at."""
 _MOST: Final = 3_200
 _FEW: Final = 600
@@ -518,7 +518,7 @@ class Searcher:
         if pieces <= _FEW or depth > NEAREST_LIMIT:
             return _best_of(self._ask(_NEAREST, kind, vector=vector))
         sketch = Sketcher(self.db, len(vector) // 4).of(vector)
-        compared = max(CANDIDATES if depth > _SURE else CANDIDATES // 2, 2 * depth)
+        compared = max(CANDIDATES, 2 * depth)
         most = 2 * compared
         while True:
             near = self._ask(_BY_SKETCH, kind, sketch=sketch, most=most).fetchall()
