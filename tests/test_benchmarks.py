@@ -486,7 +486,9 @@ def test_sketches_are_compared_with_vectors_and_mentions_are_timed(tmp_path: Pat
 
     assert all(share > 0.98 for share in shares.values())
     assert set(shares) == {"memory", "relation"}
-    assert min(found.values()) > 0
+    # Figures are rounded: a fast machine may need 0.0 seconds.
+    assert len(found) == 6
+    assert min(found.values()) >= 0
 
 
 def test_walks_are_timed_on_the_public_graph(tmp_path: Path) -> None:
