@@ -23,7 +23,16 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 NOT_BUILT = shutil.ignore_patterns(
-    ".*_cache", ".git", ".venv", ".demo", ".conformance", ".hypothesis", "__pycache__", "*.egg-info", "build", "dist"
+    ".*_cache",
+    ".git",
+    ".venv",
+    ".demo",
+    ".conformance",
+    ".hypothesis",
+    "__pycache__",
+    "*.egg-info",
+    "build",
+    "dist",
 )
 EXTRA = ("numpy", "torch", "onnx", "onnxruntime", "tokenizers", "sentence_transformers")
 

@@ -702,7 +702,8 @@ def test_texts_are_encoded_once_and_never_again(
 
 def test_a_note_that_cannot_be_opened_makes_no_entity(run: Run, guarded: Path, nobody: None) -> None:
     note = guarded / "real.md"
-    as_root(lambda: (note.write_text("---\ntitle: Real\n---\ntext\n"), note.chmod(0o000)))
+    as_root(lambda: note.write_text("---\ntitle: Real\n---\ntext\n"))
+    as_root(lambda: note.chmod(0o000))
     done = run("import", note, "--db", guarded / "s.db", "--no-embeddings", "--json")
 
     assert done.json["findings_by_rule"] == {"file-unreadable": 1}
