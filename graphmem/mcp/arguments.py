@@ -5,8 +5,9 @@ The schemas use few words of JSON Schema, so that every client reads them: `type
 or a number written as text, one text where a list is wanted, `null` for what is left out. Anything else is
 refused in words that a model can act upon.
 
-Where more is accepted than shown, a schema that is not shown has two words more: `also`, the schema of an
-object that may stand in the place of a text, and `triple`, which allows the short form of a relation.
+Where more is accepted than shown, a schema that is not shown has three words more: `also`, the schema of an
+object that may stand in the place of a text, `number`, which lets a number stand there, and `triple`, which
+allows the short form of a relation.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def checked(schema: Schema, given: Any) -> dict[str, Any]:
 def _value(schema: Schema, value: Any, at: str) -> Any:
     if "also" in schema and isinstance(value, dict):
         return _object(schema["also"], value, at)
+    if "number" in schema and _is("number", value):
+        return value
     kind = schema["type"]
     value = _mended(kind, schema, value)
     if "triple" in schema and isinstance(value, list):

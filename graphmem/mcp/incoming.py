@@ -88,6 +88,9 @@ def _check(value: _Message) -> None:
         ("jsonrpc", value.get("jsonrpc") == "2.0", 'is not "2.0"'),
         ("method", isinstance(value.get("method"), str), "is no text"),
         ("params", value.get("params") is None or isinstance(value["params"], dict), "is no object"),
+        # The library would take it for an answer.
+        ("result", "result" not in value, "is part of an answer, and this is a request"),
+        ("error", "error" not in value, "is part of an answer, and this is a request"),
     ):
         if not sound:
             missing = name not in value

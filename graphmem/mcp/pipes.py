@@ -139,8 +139,8 @@ class Wire:
         elif method is not None and "id" in message:
             self._open.add(key(message["id"]))
             self._settled.clear()
-        if method == "initialize":
-            self._batching = params.get("protocolVersion") in BATCHING
+        if method == "initialize" and isinstance(params.get("protocolVersion"), str):
+            self._batching = params["protocolVersion"] in BATCHING
 
     # ---- what the library writes to -------------------------------------------------------------------
 

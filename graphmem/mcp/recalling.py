@@ -97,7 +97,11 @@ def _told(store: Store, answer: Answer, given: Fields, filters: Filters, notes: 
         "facts": facts, "entities": entities,
     }  # fmt: skip
     if given.get("around"):
-        told["around"] = budget.take(_around(store, filters, memories), text="fact")
+        around = _around(store, filters, memories)
+        told["around"] = budget.take(around[:_AROUND], text="fact")
+        if len(told["around"]) < len(around):
+            told["truncated"] = True
+            notes.append(f"around are {len(around):,} facts; 'graph' with the id of an entity shows its own")
     totals = {"memories": answer.totals["hits"]}
     told["totals"] = totals | {key: answer.totals[key] for key in ("facts", "entities")}
     further = [(facts_seen, answer.totals["facts"]), (entities_seen, answer.totals["entities"])]
@@ -194,4 +198,4 @@ def _around(store: Store, filters: Filters, memories: Sequence[Fields]) -> list[
     edges = graph.hop([one.pk for one in found], "both")
     ends = sorted({end for edge in edges for end in (edge.subject, edge.object)})
     nodes: dict[int, Any] = {node.pk: node for node in graph.nodes(ends)}
-    return [edge_row(edge, nodes) for edge in edges if {edge.subject, edge.object} <= nodes.keys()][:_AROUND]
+    return [edge_row(edge, nodes) for edge in edges if {edge.subject, edge.object} <= nodes.keys()]

@@ -209,14 +209,14 @@ STATS: Final = Tool(
 
 _SHARE: Final = _number(0, 1)
 
-# What is accepted and not shown: see `graphmem.mcp.arguments` on `also` and `triple`.
+# What is accepted and not shown: see `graphmem.mcp.arguments` on `also`, `number` and `triple`.
 _REF: Final = _text() | {"also": _given(id=_text(128), name=_text(), kind=_KIND, scope=_SCOPE)}
 _REFS: Final = _list(_REF, 20)
 _RARE: Final = {
-    "id": _text(128), "title": _text(), "mentions": _REFS, "created_at": _TIME, "updated_at": _TIME,
-    "invalid_at": _TIME, "expired_at": _TIME, "scope": _SCOPE, "scopes": _SCOPES, "importance": _SHARE,
-    "state": _choice("active", "archived"), "stated_by": _names(), "stub": _flag(), "about": _REFS,
-    "subject": _REF, "object": _REF,
+    **dict.fromkeys(("created_at", "updated_at", "valid_at", "invalid_at", "expired_at"), _TIME | {"number": True}),
+    "id": _text(128) | {"number": True}, "title": _text(), "mentions": _REFS, "scope": _SCOPE,
+    "scopes": _SCOPES, "importance": _SHARE, "state": _choice("active", "archived"), "stated_by": _names(),
+    "stub": _flag(), "about": _REFS, "subject": _REF, "object": _REF,
     "source": _text(MAX_QUERY) | {"also": _given(["uri"], uri=_text(MAX_QUERY), position=_number(0, MOST_PLACES))},
 }  # fmt: skip
 _RECORD: Final = _given(

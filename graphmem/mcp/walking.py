@@ -31,7 +31,7 @@ def graph(service: Service, given: Fields) -> Fields:
         walk = Graph(store.db, Filters(now(), scopes), given.get("predicates", ()))
         if given.get("to"):
             last = _meant(names, given["to"], {}, notes)
-            told = _paths(walk, found[0], last, given)
+            told = _paths(walk, found[0], last, given, notes)
         else:
             told = _subgraph(walk, found, given, notes)
     return told | ({"notes": notes} if notes else {})
@@ -100,7 +100,7 @@ def _memories(walk: Graph, reached: Subgraph) -> list[Fields]:
     ]
 
 
-def _paths(walk: Graph, first: Found, last: Found, given: Fields) -> Fields:
+def _paths(walk: Graph, first: Found, last: Found, given: Fields, notes: list[str]) -> Fields:
     found = shortest_paths(
         walk, first.pk, last.pk, direction=given["direction"], max_hops=given.get("depth") or MAX_DEPTH,
         limit=given["limit"],
@@ -110,6 +110,9 @@ def _paths(walk: Graph, first: Found, last: Found, given: Fields) -> Fields:
     rows = [{"steps": [_step(step) for step in path]} for path in found.paths]
     told["paths"] = [row["steps"] for row in budget.take(rows)]
     told["truncated"] = found.truncated or budget.spent
+    if told["truncated"]:
+        how = "max_tokens" if budget.spent else "limit"
+        notes.append(f"there are more paths of this length; a larger {how} shows them")
     return told
 
 

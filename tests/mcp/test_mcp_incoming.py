@@ -33,6 +33,8 @@ REFUSED = [
     ('{"jsonrpc":"2.0","id":7,"method":5}', -32600, 7),
     ('{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}', -32600, 7),
     (f'{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"a":{DEEP}}}}}', -32600, 7),
+    ('{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}', -32600, 7),
+    ('{"jsonrpc":"2.0","id":7,"method":"ping","error":{"code":1,"message":"x"}}', -32600, 7),
     ('{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
     ('{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
     ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, None),
