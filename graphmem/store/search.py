@@ -41,7 +41,7 @@ _LATE: Final = 0.8
 _MOST: Final = 3_200
 _FEW: Final = 600
 """So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""
-_MANY: Final = 2_000
+_MANY: Final = 8_000
 """From so many items that contain a word on, those with a telling one come first."""
 _TELLING: Final = 600
 """How many items the telling words find together, at least."""
