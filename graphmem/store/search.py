@@ -38,7 +38,7 @@ _SURE: Final = 50
 """The nearest items of which hardly one may be missed."""
 _LATE: Final = 0.8
 """Where one of them has a sketch beyond this share of the candidates, more candidates are looked at."""
-_MOST: Final = 3_200
+_MOST: Final = 1_600
 _FEW: Final = 600
 """So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""
 _MANY: Final = 8_000
