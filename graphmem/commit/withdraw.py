@@ -158,6 +158,8 @@ class Withdrawal:
         self._following = Following(context.writer.db)
         self._items: set[Item] = set()
         self._origins: set[int] = set()
+        self._absorbed: set[int] = set()
+        """Entities that are part of another one now."""
 
     @property
     def touched(self) -> set[Item]:
@@ -192,9 +194,11 @@ class Withdrawal:
             ends.update(self._following.ends(kind, item))
         entities = {item for kind, item in self._items if kind == ENTITY}
         for item in sorted(entities):
-            self._settle(ENTITY, item, told)
+            if item not in self._absorbed:
+                self._settle(ENTITY, item, told)
         for item in sorted(ends - entities):
-            self._leave(item, told)
+            if item not in self._absorbed:
+                self._leave(item, told)
         self._following.drop_origins(sorted(self._origins))
         archived = sum(told.archived.values())
         if archived > allowed:
@@ -237,8 +241,16 @@ class Withdrawal:
 
     def _kind(self, old: Row, said: bool) -> tuple[str | None, str]:
         """The kind that an entity keeps: none that nobody says any more, unless that is another entity's."""
-        free = self._edits.editor.same_entity(old["scope"], old["name"], "") is None
-        return (None, "") if not said and free else (old["kind"], old["kind_key"])
+        if said or not old["kind_key"]:
+            return old["kind"], old["kind_key"]
+        other = self._edits.editor.same_entity(old["scope"], old["name"], "")
+        if other is not None:
+            if self._context.writer.row(ENTITY, other)["archived_by"] != "sync":
+                return old["kind"], old["kind_key"]
+            # It had the name without a kind before; what is archived with it stays with the name.
+            self._edits.absorb(other, old["pk"], MergeCounts())
+            self._absorbed.add(other)
+        return None, ""
 
     def _put(self, kind: int, row: Row, old: Row, told: Withdrawn) -> None:
         if changes(row, old):
