@@ -169,11 +169,18 @@ class References:
         return pk
 
     def _wake(self, pk: int, name: str, record: Record) -> None:
-        """Brings an archived entity back that a record refers to, where the caller wants that; else says so."""
-        if not self._writer.is_archived(ENTITY, pk):
+        """Brings an entity back that was archived and a record refers to, where that is wanted; else says so.
+
+        Judged from what stood before the run, so that batches do not count.
+        """
+        if self._writer.batch_of(ENTITY, pk) in self._run.batches:
+            return
+        state, by, _ = self._writer.state_before(ENTITY, pk, self._tables.first_batch)
+        if state != "archived" or by == "sync":
             return
         if self._run.choices.restore_archived:
-            self._writer.set_state(ENTITY, pk, "active", None)
+            if self._writer.is_archived(ENTITY, pk):
+                self._writer.set_state(ENTITY, pk, "active", None)
         else:
             self._context.note("refers-to-archived", f"'{name}' is archived and stays so", record)
 
