@@ -96,7 +96,10 @@ def outcome(
 
 
 def _serious(report: ImportReport) -> list[str]:
-    return sorted(found.rule for found in report.findings if found.severity is not Severity.NOTE)
+    rules = [found.rule for found in report.findings if found.severity is not Severity.NOTE]
+    # A record that a batch has taken is not resolved again when a later one repeats it.
+    once = {"skipped-reference"}
+    return sorted([rule for rule in rules if rule not in once] + list(once & set(rules)))
 
 
 def _notes(report: ImportReport) -> set[str]:

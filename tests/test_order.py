@@ -170,6 +170,13 @@ CASES: dict[str, Universe] = {
         [entity("STRASSE")], [entity("straße"), memory("one", {"name": "straße", "kind": "service"})],
         Choices(fold_case=True),
     ),
+    "a reference of a kind to a name that is folded under two kinds": Universe(
+        [], [entity("c"), entity("C"), entity("C", "lib"), relation("c", {"name": "C", "kind": "service"})],
+        Choices(fold_case=True),
+    ),
+    "the same record twice, with a reference that is left out": Universe(
+        [], [memory("one", "C"), memory("one", "C")], Choices(dangling="skip")
+    ),
     "names folded where both spellings stood": Universe(
         [entity("c"), entity("C")], [entity("c", description="d"), memory("one", "c")], Choices(fold_case=True)
     ),

@@ -137,7 +137,7 @@ SELECT pk FROM run_decl WHERE scope = ?1 AND name = ?2 AND final_name IS NULL AN
 UNION ALL
 SELECT pk FROM run_decl WHERE scope = ?1 AND final_name = ?2 AND kind_key = '' AND NOT carried
 """
-_FINAL_NAME: Final = "SELECT final_name FROM run_decl WHERE scope = ? AND name = ? AND final_name NOTNULL"
+_FINAL_NAME: Final = "SELECT max(final_name) FROM run_decl WHERE scope = ? AND name = ?"
 _CARRIED: Final = "SELECT 1 FROM run_decl WHERE scope = ? AND name = ? AND kind_key = '' AND carried"
 _WEAKLY: Final = "INSERT OR IGNORE INTO run_decl (scope, name, kind_key, kind, weak) VALUES (?, ?, ?, ?, 1)"
 _COMPLETABLE: Final = """
