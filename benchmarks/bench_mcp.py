@@ -37,7 +37,8 @@ from graphmem.mcp.service import Service
 from graphmem.options import ImportOptions
 from graphmem.recall import Query, search
 from graphmem.store import Store
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 from graphmem.times import now
 
 DIMENSION = 384

@@ -14,12 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from graphmem.fusion import Fused
 from graphmem.spread import spread
 from graphmem.store.neighbourhood import HUB, Neighbourhood, entity_node, memory_node
 from graphmem.store.search import Ranked
+
+SEEDS: Final = 20
+"""How many of the best memories the walk starts from."""
 
 
 class Scored(Protocol):
@@ -36,11 +39,18 @@ class Scored(Protocol):
         ...
 
 
+class Seed(NamedTuple):
+    """A memory to start from, with its score."""
+
+    pk: int
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
     """The constants of the channel."""
 
-    memories: int = 20
+    memories: int = SEEDS
     """How many of the best memories are seeds."""
     temperature: float = 0.1
     """How fast their share falls with their score."""

@@ -21,8 +21,9 @@ from graphmem.names import exact, predicate_key
 from graphmem.recall import HARDLY_RELEVANT, Query, meaning, search
 from graphmem.records import ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
 from graphmem.store import Store
+from graphmem.store.filters import Filters
 from graphmem.store.memory_graph import Link, MemoryGraph, Node
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.search import Searcher
 from graphmem.store.write import ENTITY as ENTITIES
 from graphmem.store.write import MEMORY as MEMORIES
 from graphmem.store.write import RELATION as RELATIONS

@@ -15,8 +15,9 @@ from typing import Final
 
 from graphmem.fusion import Fused
 from graphmem.records import ENTITY, MEMORY
+from graphmem.store.filters import Kind
 from graphmem.store.neighbourhood import Neighbourhood, entity_node, memory_node
-from graphmem.store.search import Kind, Ranked
+from graphmem.store.search import Ranked
 
 STEPS: Final = 3
 FAR: Final = 5

@@ -1,7 +1,7 @@
 """The order of the items of one kind: channels, their fusion, places and the graph, as the recipe has it.
 
-The flat order of a kind is that of its fused channels. The best of each channel are the pool (200 memories,
-50 entities or facts), and in it every item has its exact score in both; what only contains words, further
+The flat order of a kind is that of its fused channels. The best of each channel are the pool (100 memories,
+25 entities or facts), and in it every item has its exact score in both; what only contains words, further
 down, is ranked by those alone. Memories of the recipes `hybrid`, `graph` and `near` are then read in their
 places (`graphmem.places`). With `graph` the walk starts from the best of that order (`graphmem.channel`),
 with `near` it is changed by the distance from an entity (`graphmem.nearness`). No part of it depends on the
@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from graphmem.channel import arrive, beginnings, by_mass
+from graphmem.channel import SEEDS, Scored, Seed, arrive, beginnings, by_mass
 from graphmem.fusion import Channel, Fused, Fusion, fuse
 from graphmem.lexical import Term
 from graphmem.nearness import by_distance
-from graphmem.places import LEAD, Places, Sought, in_order
+from graphmem.places import LEAD, Places, Sought, best_first, in_order
 from graphmem.records import MEMORY, RELATION
+from graphmem.store.filters import Filters, Kind
 from graphmem.store.neighbourhood import Neighbourhood, entity_node
 from graphmem.store.places import Surroundings
-from graphmem.store.search import NO_RANKING, Filters, Kind, Ranked, Ranking, Searcher
+from graphmem.store.search import NO_RANKING, Ranked, Ranking, Searcher
 
 Recipe: TypeAlias = Literal["hybrid", "lexical", "semantic", "graph", "near"]
 
@@ -36,13 +37,13 @@ RECIPES: Final[dict[str, dict[str, float]]] = {
 }
 """The channels of each recipe and their weights in the flat order."""
 
-POOL: Final = 200
+POOL: Final = 100
 """How many of the best of each channel are ranked by all channels, of memories."""
 
-FEW: Final = 50
+FEW: Final = 25
 """The same of entities and facts, of which an answer shows few."""
 
-REACHED: Final = 300
+REACHED: Final = 100
 """How many of the memories that the walk reaches take part, with those that have as much as the last."""
 
 READ_OF_WALK: Final = 20
@@ -88,7 +89,9 @@ class Ordering:
         self._plan = plan
         self._flat: dict[Kind, tuple[list[Fused], int]] = {}
         self._rarities: dict[Kind, dict[Term, float]] = {}
-        self._around = Surroundings(searcher.db, searcher.filters)
+        if self._vector is not None:
+            searcher.read_lists(plan.terms)
+        self._around = Surroundings(searcher)
 
     @property
     def _vector(self) -> bytes | None:
@@ -97,9 +100,7 @@ class Ordering:
     def rarity(self, kind: Kind) -> Mapping[Term, float]:
         """How telling each term of the query is among items of a kind."""
         if kind not in self._rarities:
-            self._rarities[kind] = {
-                term: self._searcher.rarity(kind, term.expression) for term in self._plan.terms
-            }
+            self._rarities[kind] = {term: self._searcher.rarity(kind, term) for term in self._plan.terms}
         return self._rarities[kind]
 
     def order(self, kind: Kind, depth: int) -> Order:
@@ -113,20 +114,26 @@ class Ordering:
 
     def _memories(self, flat: list[Fused], depth: int) -> tuple[list[Fused], Mapping[int, float]]:
         places = self._read(flat) if self._plan.in_places else None
-        items = flat if places is None else self._in_places(places, flat)
         if self._plan.asked != "graph":
-            return items, {}
+            return flat if places is None else self._in_places(places, flat), {}
+        items: Sequence[Scored] = self._scaled(flat)
+        if places is not None:
+            shown = self._searcher.passing(MEMORY, places.ids())
+            read = [Seed(*one) for one in best_first(places, shown)]
+            # What was not read comes behind, and only where next to nothing was.
+            items = read if len(read) >= SEEDS else self._in_places(places, flat)
         facts, _ = self._ranked(RELATION, depth)
         near = self._neighbourhood()
-        entered = beginnings(near, self._plan.text, self._scaled(items), facts)
+        entered = beginnings(near, self._plan.text, items, facts)
         mass = arrive(near, entered)
         ids = self._searcher.ids(MEMORY, self._heaviest(mass))
         ranked = sorted(ids, key=lambda pk: (-mass[pk], ids[pk]))
+        order = flat
         if places is not None:
             self._gather(places, ranked[:READ_OF_WALK])
-            items = self._in_places(places, flat)
+            order = self._in_places(places, flat)
         reached = [Ranked(pk, ids[pk], mass[pk], rank) for rank, pk in enumerate(ranked, start=1)]
-        return by_mass(self._scaled(items), reached), entered
+        return by_mass(self._scaled(order), reached), entered
 
     def _heaviest(self, mass: Mapping[int, float]) -> list[int]:
         """The memories that the walk brought most to; all of them where filters may leave out many."""
@@ -151,7 +158,7 @@ class Ordering:
         added = [one.pk for one in items if not one.found.keys() & {"lexical", "semantic"}]
         if self._plan.match is None or not added:
             return len(added)
-        return len(added) - len(self._around.holding(self._plan.match, added))
+        return len(added) - len(self._searcher.containing(MEMORY, self._plan.match, added))
 
     # ---- the flat order -----------------------------------------------------------------------------
 
@@ -195,7 +202,7 @@ class Ordering:
     def _read(self, flat: Sequence[Fused]) -> Places:
         """The best of a flat order of memories, read in their places."""
         rarity = self.rarity(MEMORY)
-        terms = [Sought(term.expression, rarity[term]) for term in self._plan.terms]
+        terms = [Sought(term, rarity[term]) for term in self._plan.terms]
         places = Places(self._around, terms, flat, by_meaning=self._vector is not None)
         self._gather(places, [one.pk for one in flat[:LEAD]])
         return places
@@ -208,4 +215,4 @@ class Ordering:
 
     def _in_places(self, places: Places, flat: Sequence[Fused]) -> list[Fused]:
         """The order by what was read; only what passes the filters is in it."""
-        return in_order(places, flat, self._searcher.ids(MEMORY, places.ids()))
+        return in_order(places, flat, self._searcher.passing(MEMORY, places.ids()))

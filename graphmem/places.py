@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from graphmem.fusion import Fused
+from graphmem.lexical import Term
 from graphmem.store.places import Placed, Surroundings
 from graphmem.store.search import Ranked
 
@@ -41,15 +42,17 @@ _SILENT: Final = 0.4
 _ENOUGH: Final = 30
 """The bytes of statements at which a text counts half as saying something."""
 _HELD_POWER: Final = 4
+_STEPS: Final = tuple((steps, _WORD_FALL**steps, 2 * _MEANING_FALL**steps) for steps in range(1, REACH + 1))
+"""Positions away, what a word counts there, and what the cosines there count."""
 _SENTENCES: Final = re.compile("(?<=[.!?؟])\\s+|(?<=[。！？])|\n")
 _QUESTION_MARKS: Final = ("?", "？", "؟")
 _CLOSING: Final = "\"'”’)]» "
 
 
 class Sought(NamedTuple):
-    """A term of the query: its full-text expression, and how rare it is."""
+    """A term of the query, and how rare it is."""
 
-    match: str
+    term: Term
     weight: float
 
 
@@ -57,9 +60,10 @@ class _Reading(NamedTuple):
     """A memory with what was found out about it."""
 
     placed: Placed
-    held: frozenset[int]
+    held: Sequence[int]
     """Numbers of the terms that it holds."""
-    said: float
+    worth: float
+    """By how much it says, from .4 to 1."""
 
 
 def said(text: str) -> float:
@@ -79,7 +83,8 @@ class Places:
     ) -> None:
         self._around = around
         self._terms = terms
-        self._whole = sum(term.weight for term in terms)
+        self._weights = [term.weight for term in terms]
+        self._whole = sum(self._weights)
         self._by_meaning = by_meaning
         self._found = {one.pk: one.found for one in flat}
         self._best_words = self._best("lexical")
@@ -98,10 +103,14 @@ class Places:
         """Reads memories and what stands around them; the row numbers of all that were not read before."""
         near = self._around.beside(sorted(memories), REACH)
         new = sorted(near - self._read.keys())
-        holders = [self._around.holding(term.match, new) for term in self._terms]
+        held: dict[int, list[int]] = {}
+        for number, sought in enumerate(self._terms):
+            for pk in self._around.holding(sought.term, new):
+                held.setdefault(pk, []).append(number)
         for placed in self._around.placed(new):
-            held = frozenset(number for number, pks in enumerate(holders) if placed.pk in pks)
-            self._read[placed.pk] = _Reading(placed, held, said(placed.text))
+            terms = held.get(placed.pk, ())
+            enough = max(said(placed.text), self._share(dict.fromkeys(terms, 1.0)) ** _HELD_POWER)
+            self._read[placed.pk] = _Reading(placed, terms, _SILENT + (1 - _SILENT) * enough)
             if placed.source is not None and placed.position is not None:
                 self._at.setdefault((placed.source, placed.position), []).append(placed.pk)
         return new
@@ -133,65 +142,64 @@ class Places:
             one = self._read[pk]
             source = one.placed.source
             sum_ = about[pk] + _SOURCE * (about[pk] if source is None else best[source])
-            enough = max(one.said, self._share(dict.fromkeys(one.held, 1.0)) ** _HELD_POWER)
-            scores[pk] = sum_ / (1 + _SOURCE) * (_SILENT + (1 - _SILENT) * enough)
+            scores[pk] = sum_ / (1 + _SOURCE) * one.worth
         return scores
 
     def _about(self, one: _Reading) -> float:
         """What a memory and its surroundings are about: the weighted mean of the figures that there are."""
+        pk, shares = one.placed.pk, dict.fromkeys(one.held, 1.0)
+        meaning = self._around_it(one, shares)
         sums = weights = 0.0
-        beside = self._beside(one)
         if self._terms:
-            lexical = self._found.get(one.placed.pk, {}).get("lexical")
+            lexical = self._found[pk].get("lexical") if pk in self._found else None
             words = max(lexical.score, 0.0) / self._best_words if lexical and self._best_words > 0 else 0.0
-            sums, weights = _WORDS * words + _AROUND * self._held_around(one, beside), _WORDS + _AROUND
+            sums, weights = _WORDS * words + _AROUND * self._share(shares), _WORDS + _AROUND
         if self._by_meaning:
-            sums += _MEANING * self._meaning_around(one.placed.pk, beside)
+            sums += _MEANING * meaning
             weights += _MEANING
         return sums / weights if weights else 0.0
 
-    def _beside(self, one: _Reading) -> list[tuple[int, int]]:
-        """(memory, positions away) of the surroundings that were read."""
-        source, position = one.placed.source, one.placed.position
-        if source is None or position is None:
-            return []
-        return [
-            (pk, abs(step))
-            for step in range(-REACH, REACH + 1)
-            for pk in self._at.get((source, position + step), ())
-            if pk != one.placed.pk
-        ]
+    def _around_it(self, one: _Reading, shares: dict[int, float]) -> float:
+        """Looks at the surroundings that were read: adds the share by which a term is held to `shares`.
 
-    def _held_around(self, one: _Reading, beside: Sequence[tuple[int, int]]) -> float:
-        shares = dict.fromkeys(one.held, 1.0)
-        for pk, steps in beside:
-            for term in self._read[pk].held:
-                shares[term] = max(shares.get(term, 0.0), _WORD_FALL**steps)
-        return self._share(shares)
+        The cosine over the best one, averaged with its surroundings; those missing are taken as itself.
+        """
+        source, position = one.placed.source, one.placed.position
+        own = self._near(one.placed.pk)
+        if source is None or position is None:
+            return own
+        for other in self._at[source, position]:
+            shares.update(dict.fromkeys(self._read[other].held, 1.0))
+        sums, weights = own, 1.0
+        for steps, fall, weight in _STEPS:
+            total, count = 0.0, 0
+            for place in (position - steps, position + steps):
+                for other in self._at.get((source, place), ()):
+                    total += self._near(other)
+                    count += 1
+                    for term in self._read[other].held:
+                        if shares.get(term, 0.0) < fall:
+                            shares[term] = fall
+            mean = (total + own * (2 - count)) / 2 if count < 2 else total / count
+            sums, weights = sums + weight * mean, weights + weight
+        return sums / weights
 
     def _share(self, shares: Mapping[int, float]) -> float:
         """The weight of terms, each counted by its share, over the weight of all."""
-        if self._whole <= 0:
+        if self._whole <= 0 or not shares:
             return 0.0
-        return min(sum(self._terms[term].weight * share for term, share in shares.items()) / self._whole, 1.0)
-
-    def _meaning_around(self, pk: int, beside: Sequence[tuple[int, int]]) -> float:
-        """The cosine over the best one, averaged with its surroundings; those missing are taken as itself."""
-        own = self._near(pk)
-        sums, weights = own, 1.0
-        by_step: dict[int, list[float]] = {}
-        for other, steps in beside:
-            by_step.setdefault(steps, []).append(self._near(other))
-        for steps in range(1, REACH + 1):
-            found = by_step.get(steps, [])
-            weight = 2 * _MEANING_FALL**steps
-            mean = (sum(found) + own * max(2 - len(found), 0)) / max(len(found), 2)
-            sums, weights = sums + weight * mean, weights + weight
-        return sums / weights
+        weights = self._weights
+        return min(sum([weights[term] * share for term, share in shares.items()]) / self._whole, 1.0)
 
     def _near(self, pk: int) -> float:
         cosine = self._cosines.get(pk, 0.0)
         return max(cosine, 0.0) / self._best_cosine if self._best_cosine > 0 else 0.0
+
+
+def best_first(places: Places, shown: Mapping[int, str]) -> list[tuple[int, float]]:
+    """(row number, score) of those of `shown` that were read, the best first."""
+    scores = places.scores(shown)
+    return sorted(scores.items(), key=lambda one: (-one[1], shown[one[0]]))
 
 
 def in_order(places: Places, flat: Sequence[Fused], shown: Mapping[int, str]) -> list[Fused]:
@@ -199,16 +207,12 @@ def in_order(places: Places, flat: Sequence[Fused], shown: Mapping[int, str]) ->
 
     `shown` are row numbers and ids of what was read and may be part of an answer.
     """
-    scores = places.scores(shown)
-    found = {one.pk: one.found for one in flat}
-    ranked = sorted(shown, key=lambda pk: (-scores[pk], shown[pk]))
-    read = [
-        Fused(
-            pk, shown[pk], scores[pk], {**found.get(pk, {}), "place": Ranked(pk, shown[pk], scores[pk], rank)}
-        )
-        for rank, pk in enumerate(ranked, start=1)
-    ]
+    ranked = best_first(places, shown)
+    held = {one.pk: one for one in flat}
+    read = []
+    for rank, (pk, score) in enumerate(ranked, start=1):
+        one = held.pop(pk, None)
+        place = Ranked(pk, shown[pk], score, rank)
+        read.append(Fused(pk, shown[pk], score, {**one.found, "place": place} if one else {"place": place}))
     least = read[-1].score if read else 1.0
-    return read + [
-        Fused(one.pk, one.id, one.score * least, one.found) for one in flat if one.pk not in scores
-    ]
+    return read + [Fused(one.pk, one.id, one.score * least, one.found) for one in held.values()]

@@ -24,8 +24,9 @@ from graphmem.ordering import Recipe as Recipe
 from graphmem.records import ENTITY, MEMORY, RELATION, UNKNOWN_KIND
 from graphmem.relevance import HARDLY_RELEVANT as HARDLY_RELEVANT
 from graphmem.relevance import VERDICT_DEPTH, relevance
+from graphmem.store.filters import Filters, Kind
 from graphmem.store.neighbourhood import Neighbourhood
-from graphmem.store.search import Filters, Kind, Searcher
+from graphmem.store.search import Searcher
 from graphmem.trails import ways_to
 
 if TYPE_CHECKING:
@@ -298,7 +299,7 @@ def _judge(
     if not items:
         return []
     pks = [item.pk for item in items]
-    holders = {term: searcher.matched(kind, term.expression, pks) for term in plan.terms}
+    holders = {term: searcher.holding(kind, term, pks) for term in plan.terms}
     whole = sum(weight.values())
     cosines = {item.pk: item.found["semantic"].score for item in items if "semantic" in item.found}
     if plan.vector is not None and searcher.has_vectors:

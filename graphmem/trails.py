@@ -7,8 +7,9 @@ from typing import Final
 
 from graphmem.records import ENTITY, MEMORY
 from graphmem.spread import Links
+from graphmem.store.filters import Filters, Kind
 from graphmem.store.neighbourhood import Neighbourhood, entity_node, memory_node
-from graphmem.store.search import Filters, Kind, Searcher
+from graphmem.store.search import Searcher
 
 STEPS: Final = 4
 """How far back from an item its beginning is looked for."""

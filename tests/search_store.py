@@ -15,8 +15,10 @@ from graphmem import lexical
 from graphmem.embed import EncoderInfo, Role
 from graphmem.names import kind_key, name_keys, predicate_key
 from graphmem.store.connection import connect
+from graphmem.store.packed import measured, unpack
 from graphmem.store.sets import Scopes
 from graphmem.store.vectors import VectorWriter, need_index, use_encoder
+from graphmem.store.write import TABLES
 
 NOW = "2026-06-01T00:00:00.000Z"
 DIMENSION = 64
@@ -77,6 +79,10 @@ class SmallStore:
         values = ", ".join("?" * len(columns))
         self.db.execute(f"INSERT INTO {table} ({names}) VALUES ({values})", tuple(columns.values()))
 
+    def _text(self, kind: int, pk: int, **columns: str | None) -> None:
+        self._insert(f"{TABLES[kind]}_fts", rowid=pk, **columns)
+        unpack(self.db, measured(kind), [pk])
+
     def _vector(self, kind: int, pk: int, *texts: str) -> None:
         if self._vectors is None or self.encoder is None:
             return
@@ -104,7 +110,7 @@ class SmallStore:
             for key, step in name_keys(spelled):
                 self.db.execute("INSERT OR IGNORE INTO name_key VALUES (?, ?, ?, ?)", (key, step, alias, pk))
         names, said, parts = lexical.entity_row(name, aliases, description)
-        self._insert("entity_fts", rowid=pk, names=names, description=said, parts=parts)
+        self._text(0, pk, names=names, description=said, parts=parts)
         self._vector(0, pk, lexical.entity_text(name, kind, description))
         return pk
 
@@ -135,7 +141,7 @@ class SmallStore:
         names = [self.db.execute("SELECT name FROM entity WHERE pk = ?", (one,)).get for one in about]
         row = lexical.memory_row(content, title, source, valid_at, names)
         columns = ("content", "title", "context", "parts")
-        self._insert("memory_fts", rowid=pk, **dict(zip(columns, row, strict=True)))
+        self._text(1, pk, **dict(zip(columns, row, strict=True)))
         self._vector(1, pk, *(pieces or (lexical.memory_text(content, title),)))
         return id_
 
@@ -156,6 +162,6 @@ class SmallStore:
             self.db.execute("SELECT name FROM entity WHERE pk = ?", (end,)).get for end in (subject, object_)
         ]
         said, parts = lexical.relation_row(fact, ends[0], predicate, ends[1])
-        self._insert("relation_fts", rowid=pk, fact=said, parts=parts)
+        self._text(2, pk, fact=said, parts=parts)
         self._vector(2, pk, lexical.relation_text(fact, ends[0], predicate, ends[1]))
         return id_

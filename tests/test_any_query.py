@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.recall import RECIPES, Answer, Query, Recipe, search
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 EVERYWHERE = Filters(NOW)
 BY_WORDS: tuple[Recipe, ...] = tuple(name for name in RECIPES if name != "semantic")  # type: ignore[misc]

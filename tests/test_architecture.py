@@ -29,7 +29,7 @@ OWNERS = {
     "tqdm": ("graphmem.cli",),
     "yaml": FORMATS,
     "zstandard": ("graphmem.reading", "graphmem.packing"),
-    "numpy": ("graphmem.embed",),
+    "numpy": ("graphmem.embed", "graphmem.store"),
     "torch": ("graphmem.embed",),
     "onnx": ("graphmem.embed",),
     "onnxruntime": ("graphmem.embed",),

@@ -10,8 +10,9 @@ from search_store import NOW, SmallStore, SynonymEncoder
 from graphmem.channel import by_mass
 from graphmem.fusion import Fused
 from graphmem.recall import Answer, Query, search
+from graphmem.store.filters import Filters
 from graphmem.store.neighbourhood import HUB, Neighbourhood, entity_node, memory_node
-from graphmem.store.search import Filters, Ranked, Searcher
+from graphmem.store.search import Ranked, Searcher
 
 EVERYWHERE = Filters(NOW)
 HERE = Filters(NOW, scopes=("repo:/a",))

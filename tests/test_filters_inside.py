@@ -8,8 +8,9 @@ import pytest
 from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.recall import Query, Recipe, search
+from graphmem.store.filters import Filters, Kind
 from graphmem.store.mentions import Mentions
-from graphmem.store.search import Filters, Kind, Searcher
+from graphmem.store.search import Searcher
 
 BETTER = 200
 RIGHT = {"right1", "right2", "right3"}

@@ -10,8 +10,9 @@ from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.errors import EntityNotFound, UsageError
 from graphmem.recall import Answer, Query, search
+from graphmem.store.filters import Filters
 from graphmem.store.neighbourhood import HUB
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.search import Searcher
 
 EVERYWHERE = Filters(NOW)
 

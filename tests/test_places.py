@@ -10,7 +10,8 @@ from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.places import said
 from graphmem.recall import Answer, Query, Recipe, search
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 EVERYWHERE = Filters(NOW)
 MANY: tuple[Recipe, ...] = ("hybrid", "graph")

@@ -18,7 +18,8 @@ from graphmem.recall import (
     meaning,
     search,
 )
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 RECIPES: tuple[Recipe, ...] = ("lexical", "semantic", "hybrid", "graph")
 EVERYWHERE = Filters(NOW)

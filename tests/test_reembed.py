@@ -21,7 +21,8 @@ from graphmem.recall import Query, search
 from graphmem.reembed import ReembedReport, reembed
 from graphmem.store import Store
 from graphmem.store.check import check
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 LONG = " ".join(f"word{number}" for number in range(70))
 RECORDS: list[dict[str, Any]] = [

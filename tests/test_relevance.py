@@ -9,7 +9,8 @@ from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.recall import Answer, Query, Recipe, search
 from graphmem.relevance import HARDLY_RELEVANT, VERDICT_DEPTH, relevance
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 EVERYWHERE = Filters(NOW)
 

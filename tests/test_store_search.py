@@ -10,8 +10,11 @@ import pytest
 from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.errors import StoreDamaged
+from graphmem.lexical import Term
 from graphmem.store.connection import connect
-from graphmem.store.search import NEAREST_LIMIT, Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.near import NEAREST_LIMIT
+from graphmem.store.search import Searcher
 
 
 def searcher(store: SmallStore, filters: Filters | None = None) -> Searcher:
@@ -71,7 +74,7 @@ def test_rarity_falls_with_frequency_also_beyond_the_sample() -> None:
             store.memory("all " + ("half " if number % 2 else "") + ("few " if number % 600 == 0 else ""))
     ask = searcher(store)
 
-    rarities = [ask.rarity("memory", f'"{word}"') for word in ("none", "few", "half", "all")]
+    rarities = [ask.rarity("memory", Term(word)) for word in ("none", "few", "half", "all")]
 
     assert rarities == sorted(rarities, reverse=True)
     assert rarities[2] == pytest.approx(1.1, abs=0.02)
@@ -83,8 +86,8 @@ def test_which_of_some_items_contain_a_word() -> None:
     for text in ("red car", "red house", "blue car"):
         store.memory(text)
 
-    assert searcher(store).matched("memory", '"car"', [1, 2, 99]) == {1}
-    assert searcher(store).matched("memory", '"cars"', [1, 2, 3]) == {1, 3}
+    assert searcher(store).holding("memory", Term("car"), [1, 2, 99]) == {1}
+    assert searcher(store).holding("memory", Term("cars"), [1, 2, 3]) == {1, 3}
 
 
 def test_a_snapshot_does_not_see_what_is_written_meanwhile(tmp_path: Path) -> None:

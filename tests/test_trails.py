@@ -8,7 +8,8 @@ from typing import Any
 from search_store import NOW, SmallStore
 
 from graphmem.recall import Answer, Query, search
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 from graphmem.trails import trail
 
 LINKS = {

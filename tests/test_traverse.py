@@ -15,8 +15,8 @@ from search_store import SmallStore
 from graphmem.ingest import run
 from graphmem.options import ImportOptions
 from graphmem.store import Store
+from graphmem.store.filters import Filters
 from graphmem.store.graph import Direction, Edge, Graph, Node
-from graphmem.store.search import Filters
 from graphmem.traverse import expand, reach, shortest_paths
 
 NOW = "2030-01-01T00:00:00.000Z"

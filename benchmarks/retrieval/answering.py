@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 from graphmem.embed import Availability, Encoder
 from graphmem.recall import RECIPES, Query, Recipe, meaning, search
 from graphmem.store import Store
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 from graphmem.times import now
 
 from .metrics import figures

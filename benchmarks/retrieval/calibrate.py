@@ -18,7 +18,8 @@ from graphmem.embed import Availability, Encoder
 from graphmem.recall import Query, meaning, search
 from graphmem.relevance import HARDLY_RELEVANT, VERDICT_DEPTH
 from graphmem.store import Store
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 from graphmem.times import now
 
 from .folds import split

@@ -23,7 +23,9 @@ from typing import Any, Final, cast
 from graphmem.embed import Chunk, EncoderInfo, Progress, Role
 from graphmem.recall import Query, Recipe, search
 from graphmem.store import Store
-from graphmem.store.search import NEAREST_LIMIT, Filters, Kind, Searcher
+from graphmem.store.filters import Filters, Kind
+from graphmem.store.near import NEAREST_LIMIT
+from graphmem.store.search import Searcher
 from graphmem.times import now
 
 from . import stores, upkeep, walking

@@ -18,6 +18,7 @@ from graphmem.store import SCHEMA_VERSION, Store
 _SHAPED_BY: Final = (
     "lexical.py", "scripts.py", "names.py", "resolve.py", "mention*.py", "mentions/*.py", "commit/*.py",
     "store/sql/*.sql", "store/write.py", "store/mention*.py", "store/vectors.py", "store/sketches.py",
+    "store/packed.py",
 )  # fmt: skip
 """The sources that decide what an import puts into a store."""
 

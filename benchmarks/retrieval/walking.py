@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphmem.store import Store
+from graphmem.store.filters import Filters
 from graphmem.store.graph import Graph
-from graphmem.store.search import Filters
 from graphmem.times import now
 from graphmem.traverse import Subgraph, expand, reach
 

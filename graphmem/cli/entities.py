@@ -40,8 +40,8 @@ def entities(
     They come by name, each with how many memories and relations it has.
     """
     from graphmem.lookup import bindable
+    from graphmem.store.filters import Filters
     from graphmem.store.read import Reader
-    from graphmem.store.search import Filters
 
     seen = scopes_wanted(scopes, all_scopes=all_scopes)
     with reading(configuration(db, graph)) as store:

@@ -57,8 +57,8 @@ def graph_(
     GRAPHMEM_TRAVERSAL_NODE_BUDGET entities (5,000), which it then says; of the relations among them the
     nearest 20,000 are shown.
     """
+    from graphmem.store.filters import Filters
     from graphmem.store.graph import Graph
-    from graphmem.store.search import Filters
     from graphmem.traverse import expand
 
     if as_json and style != "text":

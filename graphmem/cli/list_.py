@@ -67,8 +67,9 @@ def list_(
     in the order of the source.
     """  # fmt: skip
     from graphmem.lookup import bindable
+    from graphmem.store.filters import Filters
     from graphmem.store.read import Reader
-    from graphmem.store.search import Filters, Searcher
+    from graphmem.store.search import Searcher
 
     seen = scopes_wanted(scopes, all_scopes=all_scopes)
     with reading(configuration(db, graph)) as store:

@@ -66,8 +66,8 @@ def log(
 
 def _history(store: Store, text: str, seen: tuple[str, ...] | None, limit: int, offset: int) -> Fields:
     from graphmem.edit.targets import find_item
+    from graphmem.store.filters import Filters
     from graphmem.store.read import ItemRef
-    from graphmem.store.search import Filters
     from graphmem.store.versions import Versions
 
     target = find_item(store, text, seen)

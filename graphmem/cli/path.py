@@ -41,8 +41,8 @@ def path(
 
     A and B are names or ids. Parallel relations are steps of one path.
     """
+    from graphmem.store.filters import Filters
     from graphmem.store.graph import Graph
-    from graphmem.store.search import Filters
     from graphmem.traverse import shortest_paths
 
     seen = scopes_wanted(scopes, all_scopes=all_scopes)

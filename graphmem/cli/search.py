@@ -26,7 +26,8 @@ from graphmem.recall import search as recall
 from graphmem.records import Place
 from graphmem.render import line_of
 from graphmem.store import Store
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 from graphmem.terminal import write_json
 from graphmem.times import now
 

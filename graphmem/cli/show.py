@@ -41,8 +41,8 @@ def show(
     All that is known of it is shown, also the files and lines it was taken from, and of an entity its
     memories and relations that hold now. --limit and --offset page through every list.
     """
+    from graphmem.store.filters import Filters
     from graphmem.store.read import Reader
-    from graphmem.store.search import Filters
 
     seen = scopes_wanted(scopes, all_scopes=all_scopes)
     with reading(configuration(db, graph)) as store:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from graphmem.mcp.answers import Fields
 from graphmem.mcp.service import NOTHING_STORED, Service
 from graphmem.records import ENTITY, MEMORY, RELATION
+from graphmem.store.filters import Filters
 from graphmem.store.overview import Connected, Overview, read_overview
-from graphmem.store.search import Filters
 from graphmem.times import now
 
 _MOST: Final = 10

@@ -10,9 +10,9 @@ from graphmem.mcp.answers import EVIDENCE, Budget, Fields, lean, page
 from graphmem.mcp.service import NOTHING_STORED, Service, also_meant
 from graphmem.records import ENTITY, KINDS, MEMORY, RELATION
 from graphmem.store import Store
+from graphmem.store.filters import Filters, Kind
 from graphmem.store.lookup import Names
 from graphmem.store.read import ItemRef, Page, Reader
-from graphmem.store.search import Filters, Kind
 from graphmem.store.versions import Versions
 from graphmem.times import now
 

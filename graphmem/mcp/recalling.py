@@ -13,9 +13,10 @@ from graphmem.mcp.service import NOTHING_STORED, Service, also_meant
 from graphmem.mcp.walking import edge_row
 from graphmem.recall import HARDLY_RELEVANT, Answer, Query, Recipe, meaning, search
 from graphmem.store import Store
+from graphmem.store.filters import Filters
 from graphmem.store.graph import Graph
 from graphmem.store.lookup import Names
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.search import Searcher
 from graphmem.times import now, parse_bound
 
 _AROUND: Final = 30

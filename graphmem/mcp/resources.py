@@ -13,8 +13,8 @@ from graphmem.mcp.counting import stats
 from graphmem.mcp.inspecting import inspect
 from graphmem.mcp.service import Service
 from graphmem.mcp.tools import INSPECT, STATS
+from graphmem.store.filters import Filters
 from graphmem.store.read import Reader
-from graphmem.store.search import Filters
 from graphmem.times import now
 
 MIME: Final = "application/json"

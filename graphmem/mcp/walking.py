@@ -8,9 +8,9 @@ from typing import Any
 from graphmem.lookup import meant
 from graphmem.mcp.answers import EVIDENCE, Budget, Fields, lean
 from graphmem.mcp.service import NOTHING_STORED, Service, also_meant
+from graphmem.store.filters import Filters
 from graphmem.store.graph import Edge, Graph, Node
 from graphmem.store.lookup import Found, Names
-from graphmem.store.search import Filters
 from graphmem.times import now
 from graphmem.traverse import MAX_DEPTH, Paths, Subgraph, expand, shortest_paths
 

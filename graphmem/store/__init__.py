@@ -14,6 +14,7 @@ import apsw
 from graphmem.errors import StoreNotFound, StoreReadOnly
 from graphmem.store.connection import SCHEMA_VERSION, SCRATCH_PATH, connect, is_there, translated
 from graphmem.store.mentions import rebuild
+from graphmem.store.packed import pack
 from graphmem.store.run import RunTables
 from graphmem.store.sets import Scopes
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_encoder, need_index, use_encoder
@@ -110,6 +111,7 @@ class Store:
             self.scopes.forget()  # another process may have emptied the store since
             try:
                 yield
+                pack(self.db)
                 self.db.execute("COMMIT")
             except BaseException:
                 self.scopes.forget()

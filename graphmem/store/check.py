@@ -13,6 +13,7 @@ from graphmem.names import kind_key, name_keys, predicate_key
 from graphmem.records import KINDS
 from graphmem.store import Store
 from graphmem.store.connection import SCHEMA_VERSION
+from graphmem.store.packed import out_of_step as ranges_out_of_step
 from graphmem.store.sketches import INDEXES, out_of_step
 from graphmem.store.vectors import current_encoder
 from graphmem.store.write import TABLES
@@ -187,6 +188,11 @@ class _Check:
         for table in TABLES:
             missing, stray = self._db.execute(_FTS.format(table=table)).fetchone()
             yield from self._out_of_step(f"the full text of '{table}'", missing, stray)
+        wrong = ranges_out_of_step(self._db)
+        if wrong:
+            yield self._found(
+                "store-index", f"{_rows(wrong)} of 'packed' with other figures than their items have"
+            )
         yield from self._out_of_step("the table of tags", self._count(_TAGS), self._count(_STRAY_TAGS))
 
     def _out_of_step(self, what: str, missing: int, stray: int) -> Iterator[Finding]:

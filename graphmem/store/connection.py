@@ -24,6 +24,7 @@ from graphmem.errors import (
     UsageError,
 )
 from graphmem.store.mentions import rebuild
+from graphmem.store.packed import pack
 from graphmem.store.schema import MIGRATIONS, migration_sql
 from graphmem.store.sketches import has_former, replace_former
 
@@ -173,6 +174,8 @@ def _migrate(db: apsw.Connection, path: str) -> None:
                 rebuild(db)
             if MIGRATIONS[version].sketches and has_former(db):
                 _replace_vec0(db, path)
+            if version + 1 == SCHEMA_VERSION:
+                pack(db)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {version + 1}")
 

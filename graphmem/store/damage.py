@@ -22,6 +22,8 @@ from graphmem.store.changes import changes
 from graphmem.store.connection import load_vectors
 from graphmem.store.derived import full_text
 from graphmem.store.mentions import rebuild
+from graphmem.store.packed import out_of_step as ranges_out_of_step
+from graphmem.store.physical import FULL_TEXT
 from graphmem.store.reembed import Texts
 from graphmem.store.sketches import INDEXES, Sketcher, out_of_step
 from graphmem.store.vectors import current_encoder
@@ -119,6 +121,7 @@ class Differences:
     unused: int = 0
     sketches: int = 0
     bits: int = 0
+    packed: int = 0
     history: list[int] = field(default_factory=list)
     behind: bool = False
     doubtful: list[str] = field(default_factory=list)
@@ -130,7 +133,7 @@ class Differences:
         """Whether there is anything that can be made anew."""
         found: tuple[object, ...] = (
             *self.words, self.names, self.tags, self.members, self.mentions, *self.pieces, self.loose,
-            self.unused, self.sketches, self.bits, self.history, self.behind,
+            self.unused, self.sketches, self.bits, self.packed, self.history, self.behind,
         )  # fmt: skip
         return any(found)
 
@@ -170,6 +173,8 @@ class _Comparison:
         if not {"mention", "mention_name"} & self._skip:
             self._found.mentions = count_odd_mentions(self._db)
         self._sketches()
+        if not {"packed", *INDEXES, *FULL_TEXT} & self._skip:
+            self._found.packed = ranges_out_of_step(self._db)
         self._log()
         self._leave_suspects()
         return self._found

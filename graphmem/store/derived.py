@@ -10,6 +10,7 @@ from graphmem import lexical
 from graphmem.names import exact, name_keys
 from graphmem.prepare import text_hash
 from graphmem.store.mentions import Mentions
+from graphmem.store.packed import measured, unpack
 from graphmem.store.vectors import detach
 from graphmem.store.write import ABOUT, ENTITY, MEMORY, RELATION, TABLES
 
@@ -82,6 +83,7 @@ class Derived:
         `names` are an entity's names when they are not those that texts were searched for.
         """
         self._db.execute(f"DELETE FROM {TABLES[kind]}_fts WHERE rowid = ?", (pk,))  # noqa: S608
+        unpack(self._db, measured(kind), [pk])
         return (self._entity, self._memory, self._relation)[kind](pk)
 
     def memories_about(self, entity: int) -> Iterator[int]:

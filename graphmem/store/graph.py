@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from graphmem.names import predicate_key
 from graphmem.records import ENTITY, RELATION, UNKNOWN_KIND
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 if TYPE_CHECKING:
     import apsw as apsw_types

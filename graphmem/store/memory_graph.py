@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphmem.records import ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
-from graphmem.store.search import Filters, Kind, Searcher
+from graphmem.store.filters import Filters, Kind
+from graphmem.store.search import Searcher
 
 if TYPE_CHECKING:
     import apsw

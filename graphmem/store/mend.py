@@ -13,6 +13,7 @@ from graphmem.store.changes import lose_changes
 from graphmem.store.damage import Differences
 from graphmem.store.derived import full_text
 from graphmem.store.mentions import rebuild
+from graphmem.store.packed import unpack_all
 from graphmem.store.physical import FULL_TEXT, Physical
 from graphmem.store.sketches import INDEXES, Sketcher, drop
 from graphmem.store.vectors import current_encoder, detach, need_index
@@ -49,6 +50,8 @@ class Mender:
             self._mentions()
         if set(INDEXES) & found.tables:
             self._sketches()
+        if {"packed", *FULL_TEXT} & found.tables:
+            unpack_all(self._db)
 
     def differences(self, found: Differences) -> None:
         """Makes the rows that differ anew."""
@@ -74,6 +77,9 @@ class Mender:
             self._note("history", 1)
         if found.sketches or found.bits or found.loose:
             self._sketches(found.sketches + found.bits)
+        if any(found.words) or found.packed:
+            unpack_all(self._db)
+            self._note("packed figures", found.packed)
 
     def _note(self, what: str, count: int) -> None:
         if count:
@@ -174,6 +180,7 @@ class Mender:
         if held is None:
             for index in INDEXES:
                 self._db.execute(f"DELETE FROM {index}")  # noqa: S608
+            unpack_all(self._db)
         else:
             need_index(self._db)
             Sketcher(self._db, held.dimension).fill()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.mentions import find, plain
 from graphmem.records import ENTITY, MEMORY, RELATION
+from graphmem.store.filters import NO_FILTER, Filters
 from graphmem.store.mentions import Mentions
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.search import Searcher
 
 if TYPE_CHECKING:
     import apsw as apsw_types
@@ -98,28 +99,46 @@ class Neighbourhood:
         share = {
             one: 1 / math.log(2 + max(self._degrees[one], 1)) for one in entities if self._degrees[one] <= HUB
         }
-        for entity, memory, role in self._ask(_MEMORIES_OF, MEMORY, list(share), most=HUB * len(share)):
-            weight = share[entity] if role else 2 * share[entity]
-            found[entity_node(entity)].append((memory_node(memory), weight))
-        for entity, far, count in self._related([one for one in entities if self._relations[one] <= HUB]):
+        linked = self._linked(_MEMORIES_OF, MEMORY, list(share), most=HUB * len(share))
+        for entity, weight in share.items():
+            links = found[entity_node(entity)]
+            for memory, role in linked.get(entity, {}).items():
+                links.append((memory_node(memory), weight if role else 2 * weight))
+        related = self._related([one for one in entities if self._relations[one] <= HUB])
+        for (entity, far), count in related.items():
             found[entity_node(entity)].append((entity_node(far), _RELATION * count))
 
-    def _related(self, entities: list[int]) -> Iterable[tuple[int, int, int]]:
-        """(entity, other entity, how many relations join them)."""
+    def _related(self, entities: list[int]) -> dict[tuple[int, int], int]:
+        """How many relations join an entity and another one."""
         counts: dict[tuple[int, int], int] = {}
-        for near, far in (("subject", "object"), ("object", "subject")):
-            for entity, other, count in self._ask(_RELATED.format(near=near, far=far), RELATION, entities):
-                counts[entity, other] = counts.get((entity, other), 0) + count
-        return ((entity, other, count) for (entity, other), count in counts.items() if entity != other)
+        for pair in self._ask(_RELATED, RELATION, entities):
+            if pair[0] != pair[1]:
+                counts[pair] = counts.get(pair, 0) + 1
+        return counts
 
     def _from_memories(self, memories: list[int], found: dict[int, list[tuple[int, float]]]) -> None:
-        linked: list[tuple[int, int, int]] = self._ask(_ENTITIES_OF, ENTITY, memories)
-        self.count(entity for _, entity, _ in linked)
-        for memory, entity, role in linked:
-            degree = self._degrees[entity]
-            if degree <= HUB:
-                weight = (2 if role == 0 else 1) / math.log(2 + max(degree, 1))
-                found[memory_node(memory)].append((entity_node(entity), weight))
+        linked = self._linked(_ENTITIES_OF, ENTITY, memories)
+        self.count({entity for entities in linked.values() for entity in entities})
+        for memory, entities in linked.items():
+            links = found[memory_node(memory)]
+            for entity, role in entities.items():
+                degree = self._degrees[entity]
+                if degree <= HUB:
+                    weight = (1 if role else 2) / math.log(2 + max(degree, 1))
+                    links.append((entity_node(entity), weight))
+
+    def _linked(self, sql: str, kind: Any, those: Sequence[int], **binds: Any) -> dict[int, dict[int, int]]:
+        """The visible items of a kind at the other end of links, with their best role: 0 where one is about it."""
+        rows = self._execute(sql, those, **binds)
+        if not self._searcher.hides_nothing(kind):
+            visible = self.visible(kind, {far for _, far, _ in rows})
+            rows = [row for row in rows if row[1] in visible]
+        linked: dict[int, dict[int, int]] = {}
+        for near, far, role in rows:
+            roles = linked.setdefault(near, {})
+            if far not in roles or role < roles[far]:
+                roles[far] = role
+        return linked
 
     # ---- seeds ------------------------------------------------------------------------------------
 
@@ -161,7 +180,7 @@ class Neighbourhood:
 
     def _ask(self, sql: str, kind: Any, those: Sequence[int], **binds: Any) -> list[Any]:
         """The rows of a statement with the condition of what is visible of a kind."""
-        condition = self._searcher.condition(kind)
+        condition = NO_FILTER if self._searcher.hides_nothing(kind) else self._searcher.condition(kind)
         filled = sql.replace("{condition}", condition.sql)
         return self._execute(filled, those, **condition.binds, **binds)
 
@@ -197,36 +216,32 @@ FROM carray(:those) AS c
 """
 # A memory holds an entity when it is about it, mentions it, or states a relation that ends in it.
 _MEMORIES_OF: Final = """
-SELECT l.entity, i.pk, min(l.role) FROM (
-  SELECT l.entity, l.memory, l.role
-  FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.entity = c.value
-  UNION ALL SELECT l.entity, l.memory, 1
-  FROM carray(:those) AS c CROSS JOIN mention AS l ON l.entity = c.value
-  UNION ALL SELECT * FROM (
-    SELECT r.subject, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.subject = c.value
-    CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
-  UNION ALL SELECT * FROM (
-    SELECT r.object, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.object = c.value
-    CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
-) AS l CROSS JOIN memory AS i ON i.pk = l.memory WHERE {condition} GROUP BY l.entity, i.pk
+SELECT l.entity, l.memory, l.role
+FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.entity = c.value
+UNION ALL SELECT l.entity, l.memory, 1
+FROM carray(:those) AS c CROSS JOIN mention AS l ON l.entity = c.value
+UNION ALL SELECT * FROM (
+  SELECT r.subject, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.subject = c.value
+  CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
+UNION ALL SELECT * FROM (
+  SELECT r.object, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.object = c.value
+  CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
 """
 _ENTITIES_OF: Final = """
-SELECT l.memory, i.pk, min(l.role) FROM (
-  SELECT l.memory, l.entity, l.role
-  FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.memory = c.value
-  UNION ALL SELECT l.memory, l.entity, 1
-  FROM carray(:those) AS c CROSS JOIN mention AS l ON l.memory = c.value
-  UNION ALL SELECT m.pk, r.subject, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
-  CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
-  UNION ALL SELECT m.pk, r.object, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
-  CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
-) AS l CROSS JOIN entity AS i ON i.pk = l.entity WHERE {condition} GROUP BY l.memory, i.pk
+SELECT l.memory, l.entity, l.role
+FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.memory = c.value
+UNION ALL SELECT l.memory, l.entity, 1
+FROM carray(:those) AS c CROSS JOIN mention AS l ON l.memory = c.value
+UNION ALL SELECT m.pk, r.subject, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
+CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
+UNION ALL SELECT m.pk, r.object, 1 FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value
+CROSS JOIN stated_by AS s ON s.memory = m.id CROSS JOIN relation AS r ON r.pk = s.relation
 """
 _RELATED: Final = """
-SELECT near, far, count(*) FROM (
-  SELECT i.{near} AS near, i.{far} AS far FROM carray(:those) AS c CROSS JOIN relation AS i ON i.{near} = c.value
-  WHERE {{condition}}
-) GROUP BY near, far
+SELECT i.subject, i.object FROM carray(:those) AS c CROSS JOIN relation AS i ON i.subject = c.value
+WHERE {condition}
+UNION ALL SELECT i.object, i.subject
+FROM carray(:those) AS c CROSS JOIN relation AS i ON i.object = c.value WHERE {condition}
 """
 _HOLDING: Final = """
 SELECT m.pk FROM carray(:those) AS c CROSS JOIN memory AS m ON m.pk = c.value

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
-from graphmem.store.search import Condition, Filters, Kind, Searcher
+from graphmem.store.filters import Condition, Filters, Kind
+from graphmem.store.search import Searcher
 from graphmem.store.vectors import StoredEncoder, current_encoder
 
 if TYPE_CHECKING:

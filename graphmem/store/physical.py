@@ -18,7 +18,7 @@ from graphmem.store.write import TABLES
 
 FULL_TEXT: Final = tuple(f"{table}_fts" for table in TABLES)
 DERIVED: Final = frozenset(
-    ("name_key", "memory_tag", "mention_name", "mention", "scope_member", *INDEXES, *FULL_TEXT)
+    ("name_key", "memory_tag", "mention_name", "mention", "scope_member", "packed", *INDEXES, *FULL_TEXT)
 )
 """Tables that are made from others."""
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from graphmem.lexical import Term
 from graphmem.records import MEMORY
-from graphmem.store.search import Filters, Searcher
-
-if TYPE_CHECKING:
-    import apsw as apsw_types
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 
 BESIDE_MOST: Final = 16
 """How many memories around one are read at most, as a mean: a source may have many at one position."""
@@ -27,11 +26,6 @@ _PLACED: Final = """
 SELECT i.pk, i.id, i.source, i.position, substr(i.content, 1, :text)
 FROM carray(:those) AS c CROSS JOIN memory AS i ON i.pk = c.value
 """
-# The full-text index is read through once; asked for single rows it would be started anew for each.
-_HOLDING: Final = """
-SELECT rowid FROM memory_fts
-WHERE memory_fts MATCH :match AND +rowid IN (SELECT value FROM carray(:those))
-"""
 
 
 class Placed(NamedTuple):
@@ -47,9 +41,11 @@ class Placed(NamedTuple):
 class Surroundings:
     """The visible memories around others; filters beyond scope and time do not apply to what is only near."""
 
-    def __init__(self, db: apsw_types.Connection, filters: Filters) -> None:
-        self._db: Any = db
-        self._searcher = Searcher(db, Filters(filters.now, filters.scopes, state=filters.state))
+    def __init__(self, searcher: Searcher) -> None:
+        self._db: Any = searcher.db
+        self._asked = searcher
+        filters = searcher.filters
+        self._searcher = Searcher(searcher.db, Filters(filters.now, filters.scopes, state=filters.state))
 
     def beside(self, memories: Sequence[int], reach: int) -> set[int]:
         """The memories up to `reach` positions before and after some in the same source, and these."""
@@ -63,9 +59,9 @@ class Surroundings:
         rows = self._execute(_PLACED, memories, text=TEXT_MOST)
         return [Placed(*row) for row in rows]
 
-    def holding(self, match: str, memories: Sequence[int]) -> set[int]:
-        """Which of some memories a full-text expression finds."""
-        return {pk for (pk,) in self._execute(_HOLDING, memories, match=match)}
+    def holding(self, term: Term, memories: Sequence[int]) -> set[int]:
+        """Which of some memories hold a term."""
+        return self._asked.holding(MEMORY, term, memories)
 
     def _execute(self, sql: str, memories: Sequence[int], **binds: Any) -> list[Any]:
         import apsw

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphmem.names import folded, words
 from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION, UNKNOWN_KIND
-from graphmem.store.search import Condition, Filters, Kind, Searcher
+from graphmem.store.filters import Condition, Filters, Kind
+from graphmem.store.search import Searcher
 
 if TYPE_CHECKING:
     import apsw

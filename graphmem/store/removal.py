@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from graphmem.store.packed import measured, unpack
 from graphmem.store.vectors import detach
 from graphmem.store.write import ENTITY, MEMORY, RELATION, TABLES
 
@@ -61,4 +62,5 @@ def remove_items(db: apsw.Connection, kind: int, pks: Sequence[int]) -> None:
     for (pk,) in execute(_WITH_VECTORS, (kind, listed)).fetchall():
         detach(db, kind, pk)
     db.executemany(f"DELETE FROM {TABLES[kind]}_fts WHERE rowid = ?", given)  # noqa: S608
+    unpack(db, measured(kind), pks)
     db.executemany(f"DELETE FROM {TABLES[kind]} WHERE pk = ?", given)  # noqa: S608

@@ -19,7 +19,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("001_initial.sql"),
     Migration("002_mentions.sql", mentions=True),
     Migration("003_history.sql"),
-    Migration("004_sketches.sql", sketches=True),
+    Migration("004_sketches.sql"),
+    Migration("005_packed.sql", sketches=True),
 )
 
 

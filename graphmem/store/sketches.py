@@ -17,6 +17,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.records import KINDS
+from graphmem.store.packed import sketched, unpack, unpack_all
 
 if TYPE_CHECKING:
     import apsw
@@ -73,12 +74,14 @@ class Sketcher:
     def add(self, kind: int, chunk: int) -> None:
         """Files a stored piece of an item of a kind, inside a transaction."""
         self._insert(kind, " AND c.pk = :chunk", chunk=chunk)
+        unpack(self._db, sketched(kind), [chunk])
 
     def fill(self) -> None:
         """Makes all sketches anew, inside a transaction."""
         for kind in range(len(KINDS)):
             self._db.execute(f"DELETE FROM {INDEXES[kind]}")  # noqa: S608
             self._insert(kind, " ORDER BY c.pk")
+        unpack_all(self._db, map(sketched, range(len(KINDS))))
 
     def _insert(self, kind: int, more: str, **binds: Any) -> None:
         sql = _INSERT.format(bits=self._bits("v.vector"), **_named(kind))
@@ -101,6 +104,7 @@ def out_of_step(db: apsw.Connection, kind: int) -> tuple[int, int]:
 def drop(db: apsw.Connection, kind: int, chunk: int) -> None:
     """Removes the sketch of a piece, inside a transaction."""
     db.execute(f"DELETE FROM {INDEXES[kind]} WHERE chunk = ?", (chunk,))  # noqa: S608
+    unpack(db, sketched(kind), [chunk])
 
 
 def has_former(db: apsw.Connection) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.records import ENTITY, KINDS, MEMORY, RELATION
+from graphmem.store.filters import Filters
 from graphmem.store.read import ItemRef, Page
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.search import Searcher
 
 if TYPE_CHECKING:
     import apsw

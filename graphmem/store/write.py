@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.names import name_keys, words
 from graphmem.prepare import canonical_json
+from graphmem.store.packed import measured, unpack
 from graphmem.store.sets import Scopes
 
 if TYPE_CHECKING:
@@ -378,6 +379,7 @@ class Writer:
         stored: int = self._db.total_changes() - before
         self.made[kind] += stored
         self._db.executemany(_FTS[kind][0], self._fts[kind])
+        unpack(self._db, measured(kind), (row[0] for row in rows))
         rows.clear()
         self._fts[kind].clear()
         return stored
@@ -464,6 +466,7 @@ class Writer:
         table = _FTS[kind][1]
         self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (pk,))  # noqa: S608
         self._db.execute(_FTS[kind][0], (pk, *text))
+        unpack(self._db, measured(kind), [pk])
 
     def set_state(self, kind: int, pk: int, state: str, archived_by: str | None) -> None:
         """Archives an item or brings it back."""

@@ -13,7 +13,8 @@ import pytest
 from graphmem.embed import EmbeddingConfig, load
 from graphmem.recall import Query, search
 from graphmem.store import Store
-from graphmem.store.search import Filters, Searcher
+from graphmem.store.filters import Filters
+from graphmem.store.search import Searcher
 from graphmem.times import now
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "mcp"))

@@ -17,9 +17,9 @@ from graphmem.lookup import look_up
 from graphmem.options import ImportOptions
 from graphmem.store import Store
 from graphmem.store.check import check
+from graphmem.store.filters import Filters
 from graphmem.store.lookup import Names
 from graphmem.store.read import ItemRef, Reader
-from graphmem.store.search import Filters
 from graphmem.store.status import read_status
 
 NOW = "2026-06-01T00:00:00.000Z"

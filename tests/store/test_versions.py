@@ -8,8 +8,8 @@ from typing import Any
 from importing import take_records
 
 from graphmem.store import Store
+from graphmem.store.filters import Filters
 from graphmem.store.read import Reader
-from graphmem.store.search import Filters
 from graphmem.store.versions import Versions
 
 NOW = "2026-06-01T00:00:00.000Z"

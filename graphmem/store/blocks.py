@@ -1,0 +1,139 @@
+"""Packed figures as arrays, kept for each connection as long as they are what the store holds.
+
+NumPy is needed here and nowhere else in the store: it comes with whatever makes vectors. A range is read
+again when its stamp is another one, so a search after a small write reads one range, and the others not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from graphmem.store.packed import LENGTHS, measured, read, sketched, stamps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_KEPT: Final = 400_000
+"""So many sketches of a kind are kept between searches: 58 MB with 384 dimensions. More are read each time."""
+
+
+class Sketches(NamedTuple):
+    """The sketches of a kind: numbers of pieces, items and vectors as rows, and bits as one row for each word."""
+
+    numbers: NDArray[np.int64]
+    words: NDArray[np.uint64]
+
+
+class Lengths(NamedTuple):
+    """The words of each full text of a kind by the number of the item; -1 where there is none."""
+
+    words: NDArray[np.int32]
+    texts: int
+    mean: float
+
+
+class _Kept(NamedTuple):
+    stamps: Mapping[int, int]
+    made: Any
+
+
+_KEPT: WeakKeyDictionary[apsw.Connection, dict[int, _Kept]] = WeakKeyDictionary()
+
+
+@cache
+def available() -> bool:
+    """Whether there is a NumPy that can count bits; looks for one and loads it."""
+    if find_spec("numpy") is None:
+        return False
+    import numpy as np
+
+    return hasattr(np, "bitwise_count")
+
+
+def lengths(db: apsw.Connection, kind: int) -> Lengths:
+    """The lengths of a kind's full texts; of at least one number, and of up to 1,023 more than there are."""
+    import numpy as np
+
+    what = measured(kind)
+    now = stamps(db, what)
+    kept = _of(db).get(what)
+    if kept is not None and kept.stamps == now:
+        made: Lengths = kept.made
+        return made
+    words = np.full(LENGTHS * (1 + max(now.values(), default=0)), -1, np.int32)
+    for stamp, number in now.items():
+        body = read(db, stamp).body
+        if body:
+            figures = np.frombuffer(body, "<u4").astype(np.int32)
+            words[number * LENGTHS : (number + 1) * LENGTHS] = figures - 1
+    texts = int((words >= 0).sum())
+    made = Lengths(words, texts, int(words[words > 0].sum(dtype=np.int64)) / texts if texts else 0.0)
+    _of(db)[what] = _Kept(now, made)
+    return made
+
+
+def sketches(db: apsw.Connection, kind: int, width: int) -> Iterator[Sketches]:
+    """The sketches of a kind, of `width` bytes each, in one part or, where they are very many, in several.
+
+    Pieces are in ascending order. What has another width is left out.
+    """
+    what = sketched(kind)
+    now = stamps(db, what)
+    kept = _of(db).get(what)
+    if kept is not None and kept.stamps == now:
+        yield kept.made
+        return
+    parts: list[Sketches] = []
+    count = 0
+    for stamp in now:
+        parts.append(_arrays(*read(db, stamp), width))
+        count += parts[-1].numbers.shape[1]
+        if count > MOST_KEPT:
+            yield from parts
+            parts.clear()
+    if count <= MOST_KEPT:
+        made = _joined(parts, width)
+        _of(db)[what] = _Kept(now, made)
+        yield made
+
+
+def _of(db: apsw.Connection) -> dict[int, _Kept]:
+    return _KEPT.setdefault(db, {})
+
+
+def words_of(sketch: bytes) -> NDArray[np.uint64]:
+    """The bits of one sketch, filled up with zeros to whole words."""
+    import numpy as np
+
+    return np.frombuffer(sketch + bytes(-len(sketch) % 8), "<u8").astype(np.uint64)
+
+
+def _arrays(head: bytes, body: bytes, width: int) -> Sketches:
+    import numpy as np
+
+    numbers = np.frombuffer(head, "<i8").astype(np.int64).reshape(3, -1)
+    if len(body) != numbers.shape[1] * width:
+        return _arrays(b"", b"", width)
+    rows = np.frombuffer(body, np.uint8).reshape(-1, width)
+    if width % 8:
+        rows = np.pad(rows, ((0, 0), (0, -width % 8)))
+    words = np.ascontiguousarray(rows).view("<u8").astype(np.uint64, copy=False)
+    return Sketches(numbers, words.T)
+
+
+def _joined(parts: list[Sketches], width: int) -> Sketches:
+    import numpy as np
+
+    if not parts:
+        return _arrays(b"", b"", width)
+    words = np.empty((parts[0].words.shape[0], sum(part.words.shape[1] for part in parts)), np.uint64)
+    np.concatenate([part.words for part in parts], axis=1, out=words)
+    return Sketches(np.concatenate([part.numbers for part in parts], axis=1), words)
