@@ -89,7 +89,7 @@ class Ordering:
         self._plan = plan
         self._flat: dict[Kind, tuple[list[Fused], int]] = {}
         self._rarities: dict[Kind, dict[Term, float]] = {}
-        if self._vector is not None:
+        if self._vector is not None and "lexical" in RECIPES[plan.recipe]:
             searcher.read_lists(plan.terms)
         self._around = Surroundings(searcher)
 
@@ -151,7 +151,7 @@ class Ordering:
         return [one._replace(score=one.score / best) for one in items]
 
     def _neighbourhood(self) -> Neighbourhood:
-        return Neighbourhood(self._searcher.db, self._searcher.filters)
+        return Neighbourhood(self._searcher)
 
     def _added(self, items: Sequence[Fused]) -> int:
         """How many items neither contain a word of the query nor are among the nearest, and have a place."""

@@ -46,6 +46,7 @@ _STEPS: Final = tuple((steps, _WORD_FALL**steps, 2 * _MEANING_FALL**steps) for s
 """Positions away, what a word counts there, and what the cosines there count."""
 _SENTENCES: Final = re.compile("(?<=[.!?؟])\\s+|(?<=[。！？])|\n")
 _QUESTION_MARKS: Final = ("?", "？", "؟")
+_ASKS: Final = re.compile(f"[{''.join(_QUESTION_MARKS)}]")
 _CLOSING: Final = "\"'”’)]» "
 
 
@@ -68,7 +69,7 @@ class _Reading(NamedTuple):
 
 def said(text: str) -> float:
     """How much a text states, from 0 to 1: its bytes without its questions over those and thirty."""
-    if any(mark in text for mark in _QUESTION_MARKS):
+    if _ASKS.search(text):
         sentences = _SENTENCES.split(text)
         text = " ".join(one for one in sentences if not one.rstrip(_CLOSING).endswith(_QUESTION_MARKS))
     stated = len(text.strip().encode("utf-8", "ignore"))
@@ -92,9 +93,9 @@ class Places:
         self._read: dict[int, _Reading] = {}
         self._abouts: dict[int, float] = {}
         self._at: dict[tuple[str, int], list[int]] = {}
-        self._cosines: dict[int, float] = {
-            pk: found["semantic"].score for pk, found in self._found.items() if "semantic" in found
-        }
+        # Cosines over the best one, from 0 to 1.
+        self._near: dict[int, float] = {}
+        self.learn({pk: found["semantic"].score for pk, found in self._found.items() if "semantic" in found})
 
     def _best(self, channel: str) -> float:
         return max((found[channel].score for found in self._found.values() if channel in found), default=0.0)
@@ -117,11 +118,14 @@ class Places:
 
     def without_cosine(self) -> list[int]:
         """Those that were read and whose cosine is not known."""
-        return sorted(self._read.keys() - self._cosines.keys()) if self._by_meaning else []
+        return sorted(self._read.keys() - self._near.keys()) if self._by_meaning else []
 
     def learn(self, cosines: Mapping[int, float]) -> None:
         """Takes in cosines."""
-        self._cosines.update(cosines)
+        best = self._best_cosine
+        self._near.update(
+            (pk, max(cosine, 0.0) / best if best > 0 else 0.0) for pk, cosine in cosines.items()
+        )
 
     def ids(self) -> dict[int, str]:
         """The ids of all that were read."""
@@ -165,19 +169,20 @@ class Places:
         The cosine over the best one, averaged with its surroundings; those missing are taken as itself.
         """
         source, position = one.placed.source, one.placed.position
-        own = self._near(one.placed.pk)
+        near, at, read = self._near, self._at, self._read
+        own = near.get(one.placed.pk, 0.0)
         if source is None or position is None:
             return own
-        for other in self._at[source, position]:
-            shares.update(dict.fromkeys(self._read[other].held, 1.0))
+        for other in at[source, position]:
+            shares.update(dict.fromkeys(read[other].held, 1.0))
         sums, weights = own, 1.0
         for steps, fall, weight in _STEPS:
             total, count = 0.0, 0
             for place in (position - steps, position + steps):
-                for other in self._at.get((source, place), ()):
-                    total += self._near(other)
+                for other in at.get((source, place), ()):
+                    total += near.get(other, 0.0)
                     count += 1
-                    for term in self._read[other].held:
+                    for term in read[other].held:
                         if shares.get(term, 0.0) < fall:
                             shares[term] = fall
             mean = (total + own * (2 - count)) / 2 if count < 2 else total / count
@@ -190,10 +195,6 @@ class Places:
             return 0.0
         weights = self._weights
         return min(sum([weights[term] * share for term, share in shares.items()]) / self._whole, 1.0)
-
-    def _near(self, pk: int) -> float:
-        cosine = self._cosines.get(pk, 0.0)
-        return max(cosine, 0.0) / self._best_cosine if self._best_cosine > 0 else 0.0
 
 
 def best_first(places: Places, shown: Mapping[int, str]) -> list[tuple[int, float]]:

@@ -253,7 +253,7 @@ def _centre(answer: Answer, searcher: Searcher, name: str) -> int:
     named = find_entity(searcher, name)
     if named.others:
         answer.notes.append(f"'{name}' could also be {'; '.join(named.others)}")
-    return Neighbourhood(searcher.db, searcher.filters).entity(named.id)
+    return Neighbourhood(searcher).entity(named.id)
 
 
 def _fill(

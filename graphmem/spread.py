@@ -42,7 +42,7 @@ def spread(
     whole = sum(seeds.values())
     if whole <= 0:
         return {}
-    known: dict[Node, Sequence[tuple[Node, float]]] = {}
+    known: dict[Node, tuple[Sequence[tuple[Node, float]], float]] = {}
     holding = {node: weight / whole for node, weight in seeds.items() if weight > 0}
     mass: dict[Node, float] = {}
     for number in range(rounds + 1):
@@ -53,11 +53,12 @@ def spread(
         unknown = [node for node in moving if node not in known]
         if unknown:
             found = links(unknown)
-            known.update((node, found.get(node, ())) for node in unknown)
+            for node in unknown:
+                out = found.get(node, ())
+                known[node] = (out, sum([weight for _, weight in out]))
         holding = {}
         for node, held in moving.items():
-            out = known[node]
-            total = sum(weight for _, weight in out)
+            out, total = known[node]
             if total > 0:
                 _add(holding, out, damping * held / total)
     return mass

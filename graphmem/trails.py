@@ -61,7 +61,7 @@ def ways_to(
 
     A fact is reached by way of one of its ends. The way is empty where none is found.
     """
-    near = Neighbourhood(searcher.db, searcher.filters)
+    near = Neighbourhood(searcher)
     if kind == MEMORY:
         ways = {pk: trail(memory_node(pk), beginnings, near.links)[:-1] for pk in items}
     elif kind == ENTITY:

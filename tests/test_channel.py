@@ -115,7 +115,7 @@ def test_sizes_are_about_as_many_as_the_links(store: SmallStore) -> None:
     store.relation(ada, "knows", bob)
     for number in range(7):
         store.memory(f"m {number}", about=[ada])
-    near = Neighbourhood(store.db, EVERYWHERE)
+    near = Neighbourhood(Searcher(store.db, EVERYWHERE))
     nodes = [entity_node(ada), entity_node(bob), memory_node(10)]
 
     sizes = near.sizes(nodes)

@@ -32,12 +32,41 @@ class Sketches(NamedTuple):
     words: NDArray[np.uint64]
 
 
+class Kept:
+    """The last used arrays, up to a number of values in all."""
+
+    def __init__(self) -> None:
+        self._held: dict[Any, Any] = {}
+        self._count = 0
+
+    def get(self, key: Any) -> Any:
+        """What is kept under a key; `None` for nothing."""
+        if key not in self._held:
+            return None
+        value, _ = self._held[key] = self._held.pop(key)
+        return value
+
+    def put(self, key: Any, value: Any, size: int, most: int) -> None:
+        """Keeps something that has a size, and drops what was not used for longest."""
+        if key in self._held:
+            self._count -= self._held.pop(key)[1]
+        self._held[key] = (value, size)
+        self._count += size
+        while self._count > most:
+            _, dropped = self._held.pop(next(iter(self._held)))
+            self._count -= dropped
+
+
 class Lengths(NamedTuple):
-    """The words of each full text of a kind by the number of the item; -1 where there is none."""
+    """The words of each full text of a kind by the number of the item; -1 where there is none.
+
+    `kept` holds what was made of them, for as long as they are kept.
+    """
 
     words: NDArray[np.int32]
     texts: int
     mean: float
+    kept: Kept
 
 
 class _Kept(NamedTuple):
@@ -75,7 +104,7 @@ def lengths(db: apsw.Connection, kind: int) -> Lengths:
             figures = np.frombuffer(body, "<u4").astype(np.int32)
             words[number * LENGTHS : (number + 1) * LENGTHS] = figures - 1
     texts = int((words >= 0).sum())
-    made = Lengths(words, texts, int(words[words > 0].sum(dtype=np.int64)) / texts if texts else 0.0)
+    made = Lengths(words, texts, int(words[words > 0].sum(dtype=np.int64)) / texts if texts else 0.0, Kept())
     _of(db)[what] = _Kept(now, made)
     return made
 

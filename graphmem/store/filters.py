@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from graphmem.names import kind_key
 from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION
@@ -176,6 +176,16 @@ class Filtered:
         self.filters = filters
         self._conditions: dict[str, Condition] = {}
         self._hidden: dict[str, set[int] | None] = {}
+        self._loosened: dict[str, Self] = {}
+
+    def loosened(self, state: State = "active") -> Self:
+        """The same store with nothing but scopes and what holds as its filters."""
+        filters = Filters(self.filters.now, self.filters.scopes, state=state)
+        if filters == self.filters:
+            return self
+        if state not in self._loosened:
+            self._loosened[state] = type(self)(self.db, filters)
+        return self._loosened[state]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

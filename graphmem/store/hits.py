@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from graphmem.records import DEFAULT_MEMORY_TYPE, UNKNOWN_KIND
-from graphmem.store.filters import Filtered, packed
+from graphmem.store.filters import Filtered, Filters, packed
+
+if TYPE_CHECKING:
+    import apsw
 
 _MEMORIES: Final = """
 SELECT pk, id, content, title, memory_type, tags, scope_set, source, position, valid_at, created_at,
@@ -49,6 +52,10 @@ def _mapping(text: str | None) -> dict[str, Any]:
 class Hits(Filtered):
     """Reads items for whoever shows them."""
 
+    def __init__(self, db: apsw.Connection, filters: Filters) -> None:
+        super().__init__(db, filters)
+        self._set_names: dict[int, list[str]] = {}
+
     def memories(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The memories by row number, as hits show them; scopes and entities only where visible."""
         binds = {"items": packed(items), "scopes": packed(self.scopes or ())}
@@ -86,9 +93,11 @@ class Hits(Filtered):
 
     def visible_names(self, scope_set: int) -> list[str]:
         """The scopes of a set that the filters let through."""
-        names = _list(self._db.execute("SELECT key FROM scope_set WHERE pk = ?", (scope_set,)).get)
-        visible = self.filters.scopes
-        return names if visible is None else [name for name in names if name in visible]
+        if scope_set not in self._set_names:
+            names = _list(self._db.execute("SELECT key FROM scope_set WHERE pk = ?", (scope_set,)).get)
+            visible = self.filters.scopes
+            self._set_names[scope_set] = [name for name in names if visible is None or name in visible]
+        return list(self._set_names[scope_set])
 
     def entities(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The entities by row number."""

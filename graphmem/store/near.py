@@ -65,24 +65,24 @@ class Near:
         """At least `depth` items, where there are so many, with the cosine of the best of their near pieces."""
         if depth > NEAREST_LIMIT or not blocks.available():
             return best_of(self._ask(_EXACT, vector=vector))
-        order = self._by_sketch(sketch)
-        found, passed, looked_at = self._looked_through(vector, depth, order)
+        pieces, order = self._by_sketch(sketch)
+        found, passed, looked_at = self._looked_through(vector, depth, pieces, order)
         if passed < _PASS * looked_at:
-            order = self._those_passing(order)
+            order = order[self._passes(pieces[0])[order]]
             self._hidden = ()
-            return self._looked_through(vector, depth, order)[0]
+            return self._looked_through(vector, depth, pieces, order)[0]
         return found
 
     def _looked_through(
-        self, vector: bytes, depth: int, order: NDArray[np.int64]
+        self, vector: bytes, depth: int, pieces: NDArray[np.int64], order: NDArray[np.int64]
     ) -> tuple[dict[int, float], int, int]:
         """The best cosines of items; how many pieces passed the filters, and how many were looked at."""
         rows: list[tuple[int, float]] = []
-        there, looked_at, until = order.shape[1], 0, max(CANDIDATES, depth + depth // 2)
+        there, looked_at, until = len(order), 0, max(CANDIDATES, depth + depth // 2)
         if there <= FEW:
             until = there
         while True:
-            rows += self._compared(vector, order[:, looked_at:until])
+            rows += self._compared(vector, pieces[:, order[looked_at:until]])
             looked_at = min(until, there)
             found = best_of(rows)
             enough = (
@@ -94,10 +94,10 @@ class Near:
                 or (enough and (len(rows) >= _MOST or not comes_late(rows, found, min(depth, _SURE))))
             ):
                 return found, len(rows), looked_at
-            until *= 2
+            until += until // 2
 
-    def _by_sketch(self, sketch: bytes) -> NDArray[np.int64]:
-        """All pieces as `blocks.Sketches` has them, those with the nearest sketches first, then the first."""
+    def _by_sketch(self, sketch: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All pieces as `blocks.Sketches` has them, and their places by the distance of their sketches."""
         import numpy as np
 
         query = blocks.words_of(sketch)
@@ -109,13 +109,14 @@ class Near:
             numbers.append(part.numbers)
             distances.append(differ)
         order = np.argsort(np.concatenate(distances), kind="stable")
-        return (numbers[0] if len(numbers) == 1 else np.concatenate(numbers, axis=1))[:, order]
+        return (numbers[0] if len(numbers) == 1 else np.concatenate(numbers, axis=1)), order
 
-    def _those_passing(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _passes(self, pieces: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """For each piece whether its item passes the filters."""
         import numpy as np
 
         passing = [piece for (piece,) in self._ask(_PASSING)]
-        return order[:, np.isin(order[0], np.array(passing, np.int64))]
+        return np.isin(pieces, np.array(passing, np.int64))
 
     def _compared(self, vector: bytes, pieces: NDArray[np.int64]) -> list[tuple[int, float]]:
         """(item, cosine) of those of some pieces whose items pass the filters, in their order."""

@@ -8,22 +8,23 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from graphmem.mentions import find, plain
 from graphmem.records import ENTITY, MEMORY, RELATION
-from graphmem.store.filters import NO_FILTER, Filters
+from graphmem.store.filters import NO_FILTER, Kind
 from graphmem.store.mentions import Mentions
 from graphmem.store.search import Searcher
-
-if TYPE_CHECKING:
-    import apsw as apsw_types
+from graphmem.store.warm import remembered
 
 HUB: Final = 100
 """What more memories than this hold says little about any of them, and is not followed to them; in the same
 way an entity of more relations is not followed along them."""
 _LOOKED_AT: Final = 1_000
 """What so many memories hold, visible or not, is not followed either: looking for the visible costs too much."""
+_MOST_KEPT: Final = 100_000
+"""The numbers of links of so many entities, and the links of a tenth as many nodes, are remembered from one
+question to the next: some 20 MB."""
 _USUAL: Final = 5
 """How many entities a memory holds, where that is not worth counting."""
 _RELATION: Final = 0.5
@@ -43,23 +44,38 @@ def memory_node(pk: int) -> int:
 class Neighbourhood:
     """The visible links around nodes; what another scope holds is never walked through."""
 
-    def __init__(self, db: apsw_types.Connection, filters: Filters) -> None:
-        self._db: Any = db
+    def __init__(self, searcher: Searcher) -> None:
+        self._db: Any = searcher.db
         # The walk sees all that is visible and holds; what an answer may consist of is judged later.
-        self._searcher = Searcher(db, Filters(filters.now, filters.scopes))
-        self._degrees: dict[int, int] = {}
-        self._relations: dict[int, int] = {}
+        self._searcher = searcher.loosened()
+        kept = self._kept()
+        self._degrees: dict[int, int] = kept.setdefault("degrees", {})
+        self._relations: dict[int, int] = kept.setdefault("relations", {})
+        self._links: dict[int, list[tuple[int, float]]] = kept.setdefault("links", {})
+        if len(self._degrees) > _MOST_KEPT:
+            self._degrees.clear()
+            self._relations.clear()
+        if len(self._links) > _MOST_KEPT // 10:
+            self._links.clear()
+
+    def _kept(self) -> dict[Any, Any]:
+        """What earlier questions found out, where the filters change nothing of it."""
+        kinds: tuple[Kind, ...] = (ENTITY, MEMORY, RELATION)
+        if not all(self._searcher.hides_nothing(kind) for kind in kinds):
+            return {}
+        return remembered(self._searcher.db)
 
     # ---- links ------------------------------------------------------------------------------------
 
     def links(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """The weighted neighbours of nodes."""
-        entities = [node // 2 for node in nodes if not node % 2]
-        memories = [node // 2 for node in nodes if node % 2]
-        found: dict[int, list[tuple[int, float]]] = {node: [] for node in nodes}
-        self._from_entities(entities, found)
-        self._from_memories(memories, found)
-        return found
+        new = [node for node in nodes if node not in self._links]
+        if new:
+            found: dict[int, list[tuple[int, float]]] = {node: [] for node in new}
+            self._from_entities([node // 2 for node in new if not node % 2], found)
+            self._from_memories([node // 2 for node in new if node % 2], found)
+            self._links.update(found)
+        return {node: self._links[node] for node in nodes}
 
     def sizes(self, nodes: Sequence[int]) -> dict[int, int]:
         """About how many neighbours nodes have; of memories not counted but taken for usual."""
@@ -79,7 +95,8 @@ class Neighbourhood:
 
         Counted is what there is; where that would make a hub, what is visible of it.
         """
-        new = sorted(set(entities) - self._degrees.keys())
+        known = self._degrees
+        new = sorted({entity for entity in entities if entity not in known})
         many: list[int] = []
         for entity, memories, relations in self._execute(_COUNTS, new, most=HUB + 1):
             self._degrees[entity], self._relations[entity] = memories, relations

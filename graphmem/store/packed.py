@@ -22,6 +22,8 @@ PIECES: Final = 512
 """The numbers of pieces of text whose sketches may stand in one row."""
 LENGTHS: Final = 1024
 """The numbers of items whose lengths stand in one row."""
+_NUMBERS: Final = 3
+"""The numbers of a piece in the head of a block: its own, its item's, its vector's."""
 _SHIFTS: Final = (9, 9, 9, 10, 10, 10)
 
 _STAMPS: Final = "SELECT pk, number FROM packed WHERE what = ? ORDER BY number"
@@ -104,7 +106,17 @@ def read(db: apsw.Connection, stamp: int) -> Block:
     if row is None:
         return _NOTHING
     what, number, head, body = row
-    return made(db, what, number) if body is None else Block(head, body)
+    return Block(head, body) if _is_whole(what, head, body) else made(db, what, number)
+
+
+def _is_whole(what: int, head: bytes | None, body: bytes | None) -> bool:
+    """Whether a block has the form of one: it may not be packed, or be damaged."""
+    if head is None or body is None:
+        return False
+    if what >= len(KINDS):
+        return not head and len(body) == 4 * LENGTHS
+    pieces, rest = divmod(len(head), _NUMBERS * 8)
+    return pieces > 0 and not rest and len(body) % pieces == 0
 
 
 def made(db: apsw.Connection, what: int, number: int) -> Block:
@@ -114,7 +126,7 @@ def made(db: apsw.Connection, what: int, number: int) -> Block:
     if what < len(KINDS):
         rows: Any = db.execute(_SKETCHES.format(kind=kind), bounds).fetchall()
         columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-        return Block(b"".join(_little(array("q", one)) for one in columns[:3]), b"".join(columns[3]))
+        return Block(b"".join(_little(array("q", one)) for one in columns[:_NUMBERS]), b"".join(columns[-1]))
     figures = array("I", bytes(4 * LENGTHS))
     sizes: Any = db.execute(_SIZES.format(kind=kind), bounds)
     for pk, size in sizes:
@@ -127,7 +139,10 @@ def out_of_step(db: apsw.Connection) -> int:
     execute: Any = db.execute
     held = {(what, number): pk for pk, what, number in execute("SELECT pk, what, number FROM packed")}
     there = {(what, number) for what, sql in enumerate(_RANGES) for (number,) in execute(sql)}
-    wrong = sum(read(db, pk) != made(db, what, number) for (what, number), pk in held.items())
+    wrong = 0
+    for (what, number), pk in held.items():
+        head, body = execute("SELECT head, body FROM packed WHERE pk = ?", (pk,)).fetchone()
+        wrong += body is not None and (head, body) != made(db, what, number)
     return wrong + len(there - held.keys())
 
 

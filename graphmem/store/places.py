@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from graphmem.lexical import Term
 from graphmem.records import MEMORY
-from graphmem.store.filters import Filters
 from graphmem.store.search import Searcher
 
 BESIDE_MOST: Final = 16
@@ -44,8 +43,7 @@ class Surroundings:
     def __init__(self, searcher: Searcher) -> None:
         self._db: Any = searcher.db
         self._asked = searcher
-        filters = searcher.filters
-        self._searcher = Searcher(searcher.db, Filters(filters.now, filters.scopes, state=filters.state))
+        self._searcher = searcher.loosened(searcher.filters.state)
 
     def beside(self, memories: Sequence[int], reach: int) -> set[int]:
         """The memories up to `reach` positions before and after some in the same source, and these."""

@@ -3,10 +3,7 @@
 SQLite ranks row by row: for each it looks up the length of the text and where the words stand in it. Here
 each word's list is read once, and the scores are one sum of arrays; the lists also tell which of any items
 hold a word, and how many do. The formula and its constants are those of FTS5 (k1 = 1.2, b = .75; Robertson
-and Zaragoza 2009), and so are the scores.
-
-Where the words are found very often, only the lists of the rarest are read: the score of what has none of
-them is hardly worth what it costs. What the other words add is then asked of FTS5 for the items at hand.
+and Zaragoza 2009), and so are the scores. Lists are kept, the last used ones, until a text changes.
 """
 
 from __future__ import annotations
@@ -14,12 +11,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from graphmem.lexical import Term, expression
+from graphmem.lexical import Term
 from graphmem.store import blocks
-from graphmem.store.near import numbers
 
 if TYPE_CHECKING:
     import apsw
@@ -29,10 +24,8 @@ if TYPE_CHECKING:
 _K1: Final = 1.2
 _B: Final = 0.75
 _LEAST_RARITY: Final = 1e-6
-MANY: Final = 12_000
-"""From so many items that contain a word on, those with a telling one come first."""
-TELLING: Final = 600
-"""How many items the telling words find together, at least."""
+MOST_KEPT: Final = 1_000_000
+"""So many items in all lists of a kind are kept: 16 MB."""
 _TOKENIZER: Final = ("porter", ["unicode61", "remove_diacritics", "2"])
 _LAST: Final = chr(0x10FFFF)
 _COLUMNS: Final = 4
@@ -53,14 +46,6 @@ _AT: Final = """
 SELECT group_concat((doc * {columns} + CASE col {which} END) * {places} + offset, ' ')
 FROM temp.{table}_at WHERE {terms}
 """
-_COUNT: Final = "SELECT count(*) FROM {table}_fts WHERE {table}_fts MATCH ?"
-_HOLDING: Final = """
-SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH ? AND +rowid IN (SELECT value FROM carray(?))
-"""
-_SCORED: Final = """
-SELECT rowid, -bm25({table}_fts, {weights}) FROM {table}_fts
-WHERE {table}_fts MATCH ? AND +rowid IN (SELECT value FROM carray(?))
-"""
 
 
 class Layout(NamedTuple):
@@ -73,18 +58,10 @@ class Layout(NamedTuple):
 
 
 class _List(NamedTuple):
-    """Which items hold a term, ascending, and how often, weighted by column."""
+    """Which items hold a term, ascending, and what it adds to the score of each."""
 
     items: NDArray[np.int64]
-    counts: NDArray[np.float64]
-
-
-class Scores(NamedTuple):
-    """BM25 by the number of the item, 0 for what was not found or not looked at."""
-
-    by_item: NDArray[np.float64]
-    whole: bool
-    """Whether all that contain a word have their score."""
+    worth: NDArray[np.float64]
 
 
 class Postings:
@@ -94,131 +71,92 @@ class Postings:
         self._db: Any = db
         self._layout = layout
         self._tokens = tokens
-        self._terms = list(tokens)
         self._lists: dict[Term, _List] = {}
-        self._found: dict[Term, int] = {}
-        self._execute(_LISTS)
-
-    @cached_property
-    def _are_many(self) -> bool:
-        return self._lengths.texts > MANY and self.matched > MANY
-
-    @cached_property
-    def matched(self) -> int:
-        """How many items contain any of the terms, filtered or not."""
-        count: int = self._execute(_COUNT, expression(self._terms) or '""').get
-        return count
-
-    @cached_property
-    def _lengths(self) -> blocks.Lengths:
-        return blocks.lengths(self._db, self._layout.number)
-
-    # ---- what holds a term ------------------------------------------------------------------------
+        self._lengths = blocks.lengths(db, layout.number)
+        self._read_all()
 
     def found(self, term: Term) -> int:
         """How many items hold a term."""
-        if term not in self._found:
-            if self._are_many:
-                self._found[term] = int(self._execute(_COUNT, term.expression).get)
-            else:
-                self._found[term] = len(self._list(term).items)
-        return self._found[term]
+        return len(self._lists[term].items)
 
     def holding(self, term: Term, items: Sequence[int]) -> set[int]:
         """Which of some items hold a term."""
         import numpy as np
 
-        if not items:
+        held = self._lists[term].items
+        if not len(held) or not items:
             return set()
-        if term not in self._lists and self._are_many:
-            return {pk for (pk,) in self._execute(_HOLDING, term.expression, numbers(items))}
         given = np.array(items, np.int64)
-        held = self._list(term).items
-        if not len(held):
-            return set()
         at = np.minimum(np.searchsorted(held, given), len(held) - 1)
         return set(given[held[at] == given].tolist())
 
     def containing(self, items: Sequence[int]) -> set[int]:
         """Which of some items contain any of the terms."""
-        if self._are_many:
-            match = expression(self._terms) or '""'
-            return {pk for (pk,) in self._execute(_HOLDING, match, numbers(items))}
-        return {pk for term in self._terms for pk in self.holding(term, items)}
+        return {pk for term in self._lists for pk in self.holding(term, items)}
 
-    # ---- scores -----------------------------------------------------------------------------------
-
-    def scores(self, least: int | None) -> Scores:
-        """The scores of all items that contain a word; where these are very many, of at least `least`."""
-        telling = self._telling() if self._are_many else None
-        if telling is not None and least is not None:
-            scores = self._sum(telling)
-            items = scores.nonzero()[0]
-            if len(items) >= least:
-                for term in self._terms:
-                    if term not in telling:
-                        self._add(scores, term, items.tolist())
-                return Scores(scores, whole=False)
-        return Scores(self._sum(self._terms), whole=True)
-
-    def _telling(self) -> set[Term] | None:
-        """The rarest terms that find enough items; `None` when that takes all of them."""
-        counted = sorted((self.found(term), term) for term in self._terms)
-        count = 0
-        for number, (found, _) in enumerate(counted, start=1):
-            count += found
-            if count >= TELLING and number < len(counted):
-                return {term for _, term in counted[:number]}
-        return None
-
-    def _sum(self, terms: Sequence[Term] | set[Term]) -> NDArray[np.float64]:
+    def scores(self) -> NDArray[np.float64]:
+        """The BM25 of each item by its number; 0 for those that contain none of the terms."""
         import numpy as np
 
-        texts, mean = self._lengths.texts, self._lengths.mean
-        words = self._lengths.words
-        lists = [(term, self._list(term)) for term in self._terms if term in terms]
-        highest = max((int(one.items[-1]) for _, one in lists if len(one.items)), default=0)
-        scores = np.zeros(max(len(words), highest + 1))
-        if not mean:
-            return scores
-        for _, (items, counts) in lists:
-            found = len(items)
-            # As FTS5 does: a word that more than half of all texts hold counts next to nothing.
-            rarity = max(math.log(max(texts - found + 0.5, 0.5) / (found + 0.5)), _LEAST_RARITY)
-            long = np.maximum(words[np.minimum(items, len(words) - 1)], 0)
-            scores[items] += rarity * ((counts * (_K1 + 1.0)) / (counts + _K1 * (1 - _B + _B * long / mean)))
+        lists = [self._lists[term] for term in self._tokens]
+        highest = max((int(one.items[-1]) for one in lists if len(one.items)), default=0)
+        scores = np.zeros(max(len(self._lengths.words), highest + 1))
+        for items, worth in lists:
+            scores[items] += worth
         return scores
-
-    def _add(self, scores: NDArray[np.float64], term: Term, items: Sequence[int]) -> None:
-        """Adds what a term is worth in some items, as FTS5 has it: the score of a query is a sum over terms."""
-        for pk, score in self._execute(_SCORED, term.expression, numbers(items)):
-            scores[pk] += score
 
     # ---- lists ------------------------------------------------------------------------------------
 
-    def _list(self, term: Term) -> _List:
-        if not self._lists and not self._are_many:
-            self._read_simple()
-        if term not in self._lists:
-            self._lists[term] = self._read(term)
-        return self._lists[term]
+    def _read_all(self) -> None:
+        """Reads the lists that are not kept; those of single words at once."""
+        kept = self._lengths.kept
+        lists: dict[Term, _List | None] = {term: kept.get(term) for term in self._tokens}
+        if all(one is not None for one in lists.values()):
+            self._lists = {term: one for term, one in lists.items() if one is not None}
+            return
+        self._execute(_LISTS)
+        new: dict[str, list[Term]] = {}
+        for term, words in self._tokens.items():
+            if lists[term] is None and len(words) == 1 and not term.prefix:
+                new.setdefault(words[0], []).append(term)
+        if new:
+            rows = self._execute(_SIMPLE, json.dumps(list(new)), double=self._double)
+            for word, text in rows.fetchall():
+                self._keep(new[word], self._weighed(_numbers(text)))
+        for term, one in lists.items():
+            if one is not None:
+                self._lists[term] = one
+            elif term not in self._lists:
+                self._keep([term], self._weighed(self._read(term)))
 
-    def _read_simple(self) -> None:
-        """Reads the lists of all terms of one word at once."""
-        simple = {
-            words[0]: term for term, words in self._tokens.items() if len(words) == 1 and not term.prefix
-        }
-        rows = self._execute(_SIMPLE, json.dumps(list(simple)), double=self._double)
-        for word, text in rows.fetchall():
-            self._lists[simple[word]] = _list_of(_numbers(text))
+    def _keep(self, terms: Iterable[Term], one: _List) -> None:
+        for term in terms:
+            self._lists[term] = one
+            self._lengths.kept.put(term, one, len(one.items), MOST_KEPT)
 
-    def _read(self, term: Term) -> _List:
+    def _weighed(self, found: NDArray[np.int64]) -> _List:
+        """What a list as `_IN` has it adds to the scores of its items."""
+        import numpy as np
+
+        counts = np.bincount(found >> 1, weights=1.0 + (found & 1))
+        items = counts.nonzero()[0]
+        words, texts, mean, _ = self._lengths
+        if not mean:
+            return _List(items, np.zeros(len(items)))
+        counts = counts[items]
+        # As FTS5 does: a word that more than half of all texts hold counts next to nothing.
+        rarity = max(math.log(max(texts - len(items) + 0.5, 0.5) / (len(items) + 0.5)), _LEAST_RARITY)
+        long = np.maximum(words[np.minimum(items, len(words) - 1)], 0)
+        worth = rarity * ((counts * (_K1 + 1.0)) / (counts + _K1 * (1 - _B + _B * long / mean)))
+        return _List(items, worth)
+
+    def _read(self, term: Term) -> NDArray[np.int64]:
         words = self._tokens[term]
         if len(words) > 1:
-            return _list_of(self._phrase(words, prefix=term.prefix))
+            return self._phrase(words, prefix=term.prefix)
         if not words:
-            return _list_of(_numbers(None))
-        return _list_of(self._places(_IN, words[0], prefix=term.prefix, double=self._double))
+            return _numbers(None)
+        return self._places(_IN, words[0], prefix=term.prefix, double=self._double)
 
     def _phrase(self, tokens: Sequence[str], *, prefix: bool) -> NDArray[np.int64]:
         """Where words stand next to each other: as `_IN` has it for a single one."""
@@ -244,9 +182,7 @@ class Postings:
         return ", ".join(f"'{column}'" for column in self._layout.double)
 
     def _execute(self, statement: str, *given: Any, **parts: Any) -> Any:
-        layout = self._layout
-        weights = ", ".join("2" if column in layout.double else "1" for column in layout.columns)
-        return self._db.execute(statement.format(table=layout.table, weights=weights, **parts), given)
+        return self._db.execute(statement.format(table=self._layout.table, **parts), given)
 
 
 def tokens(db: apsw.Connection, terms: Iterable[Term]) -> dict[Term, list[str]]:
@@ -267,12 +203,3 @@ def _numbers(text: str | None) -> NDArray[np.int64]:
     import numpy as np
 
     return np.fromstring(text, np.int64, sep=" ") if text else np.zeros(0, np.int64)
-
-
-def _list_of(found: NDArray[np.int64]) -> _List:
-    """The list of what `_IN` found."""
-    import numpy as np
-
-    counts = np.bincount(found >> 1, weights=1.0 + (found & 1))
-    items = counts.nonzero()[0]
-    return _List(items, counts[items].astype(np.float64))

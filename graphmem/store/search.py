@@ -19,7 +19,7 @@ from graphmem.store.filters import AT_ONCE, NO_FILTER, TABLES, Condition, Filter
 from graphmem.store.hits import Hits
 from graphmem.store.lookup import Names
 from graphmem.store.near import Near, best_of, cosines, numbers
-from graphmem.store.postings import MANY, TELLING, Layout, Postings, tokens
+from graphmem.store.postings import Layout, Postings, tokens
 from graphmem.store.sketches import Sketcher
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_encoder
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
     from graphmem.lexical import Term
 
+_MANY: Final = 8_000
+"""From so many items that contain a word on, those with a telling one come first."""
+_TELLING: Final = 600
+"""How many items the telling words find together, at least."""
 _SAMPLE: Final = 1000
 _SLACK: Final = 16
 
@@ -133,6 +137,7 @@ class Searcher(Hits):
         self._tokens: dict[Term, list[str]] = {}
         self._postings: dict[str, Postings] = {}
         self._sketches: dict[bytes, bytes] = {}
+        self._known_ids: dict[str, dict[int, str]] = {}
 
     def read_lists(self, terms: Sequence[Term]) -> None:
         """From now on takes what it is asked about some terms from their whole lists, where there is a NumPy.
@@ -166,9 +171,9 @@ class Searcher(Hits):
         """
         lists = self.lists(kind)
         if lists is not None:
-            return self._by_lists(kind, lists, match, depth, also)
+            return self._by_lists(kind, lists, depth, also)
         matched: int = self.ask(_MATCHING_ROWS, kind, NO_FILTER, match=match).get
-        telling = self._telling(kind, terms) if matched > MANY else None
+        telling = self._telling(kind, terms) if matched > _MANY else None
         if telling is not None:
             rows = self.ask(_BEST_OF_SOME, kind, match=match, some=telling).fetchall()
             rows.sort(key=_best_first)
@@ -188,24 +193,18 @@ class Searcher(Hits):
             further = self._scored(kind, match, wanted)
         return _ranking(rows[:depth], further, total)
 
-    def _by_lists(self, kind: Kind, lists: Postings, match: str, depth: int, also: Iterable[int]) -> Ranking:
+    def _by_lists(self, kind: Kind, lists: Postings, depth: int, also: Iterable[int]) -> Ranking:
         """The same as `lexical`, from the lists of the terms."""
         import numpy as np
 
-        scores, whole = lists.scores(depth)
+        scores = lists.scores()
         passing = self._passing(kind, scores.nonzero()[0])
-        if not whole and len(passing) < depth:
-            scores, whole = lists.scores(None)
-            passing = self._passing(kind, scores.nonzero()[0])
         figures = scores[passing]
         first = passing
         if len(passing) > depth:
             first = passing[figures >= np.partition(figures, -depth)[-depth]]
         best = self._named(kind, first.tolist(), scores)
         wanted = set(also).difference(row[0] for row in best[:depth])
-        if not whole:
-            total = self._total(kind, match, lists.matched)
-            return _ranking(best[:depth], self._scored(kind, match, wanted), total)
         given = np.fromiter(wanted, np.int64, len(wanted))
         further = self._named(kind, given[np.isin(given, passing)].tolist(), scores)
         return _ranking(best[:depth], further, len(passing))
@@ -222,10 +221,17 @@ class Searcher(Hits):
 
     def _named(self, kind: Kind, items: Sequence[int], scores: NDArray[np.float64]) -> list[_Row]:
         """Some items with their ids and scores, the best first."""
-        if not items:
-            return []
-        rows: list[tuple[int, str]] = self.ask(_NAMED, kind, NO_FILTER, those=numbers(items)).fetchall()
-        return sorted(((pk, id_, float(scores[pk])) for pk, id_ in rows), key=_best_first)
+        named = self._ids_of(kind, items)
+        return sorted(((pk, id_, float(scores[pk])) for pk, id_ in named), key=_best_first)
+
+    def _ids_of(self, kind: Kind, items: Iterable[int]) -> list[tuple[int, str]]:
+        """Those of some items that there are, with their ids, whether they pass the filters or not."""
+        known = self._known_ids.setdefault(kind, {})
+        wanted = list(items)
+        new = [pk for pk in wanted if pk not in known]
+        if new:
+            known.update(self.ask(_NAMED, kind, NO_FILTER, those=numbers(new)))
+        return [(pk, known[pk]) for pk in wanted if pk in known]
 
     def _telling(self, kind: Kind, terms: Sequence[str]) -> str | None:
         """The expression of the rarest terms that find enough items; `None` when that takes all of them."""
@@ -233,7 +239,7 @@ class Searcher(Hits):
         found = 0
         for number, (count, _) in enumerate(counted, start=1):
             found += count
-            if found >= TELLING and number < len(counted):
+            if found >= _TELLING and number < len(counted):
                 return " OR ".join(term for _, term in counted[:number])
         return None
 
@@ -277,9 +283,7 @@ class Searcher(Hits):
             return []
         least = nlargest(depth, scores.values())[-1]
         best = {pk: score for pk, score in scores.items() if score >= least}
-        those = numbers(best)
-        named: list[tuple[int, str]] = self.ask(_NAMED, kind, NO_FILTER, those=those).fetchall()
-        rows = sorted(((pk, id_, best[pk]) for pk, id_ in named), key=_best_first)
+        rows = sorted(((pk, id_, best[pk]) for pk, id_ in self._ids_of(kind, best)), key=_best_first)
         return [Ranked(*row, rank) for rank, row in enumerate(rows[:depth], start=1)]
 
     def with_vectors(self, kind: Kind) -> int:
@@ -291,7 +295,7 @@ class Searcher(Hits):
         hidden = self.hidden(kind)
         if hidden is None:
             return dict(self.ask(_IDS, kind, those=numbers(items)))
-        return dict(self.ask(_NAMED, kind, NO_FILTER, those=numbers(set(items) - hidden)))
+        return dict(self._ids_of(kind, [pk for pk in items if pk not in hidden]))
 
     def passing(self, kind: Kind, ids: Mapping[int, str]) -> dict[int, str]:
         """Those of some items, with their ids, that pass the filters."""
