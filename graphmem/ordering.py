@@ -174,7 +174,7 @@ class Ordering:
             if vector is None:
                 return [], 0
             rows = self._searcher.nearest(kind, vector, depth=depth)
-            return fuse([Channel("semantic", 1.0, rows)], fusion), self._searcher.with_vectors(kind)
+            return fuse([Channel("semantic", 1.0, rows)], fusion), self._searcher.with_vectors(kind, vector)
         pool = POOL if kind == MEMORY else FEW
         near = self._searcher.nearest(kind, vector, depth=pool) if vector is not None else []
         words = self._lexical(kind, pool + depth, [row.pk for row in near])

@@ -57,7 +57,7 @@ def test_the_index_of_vectors_and_the_vectors_say_the_same() -> None:
     assert (near[0].id, near[0].rank) == ("07", 1)
     assert near[0].score == pytest.approx(1.0, abs=1e-5)
     assert [row.score for row in beyond] == [cosines[row.pk] for row in beyond]
-    assert (len(beyond), ask.with_vectors("memory"), ask.with_vectors("entity")) == (30, 30, 0)
+    assert (len(beyond), ask.with_vectors("memory", query), ask.with_vectors("entity", query)) == (30, 30, 0)
 
 
 def test_a_store_without_vectors_has_none_to_search() -> None:

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 NEAREST_LIMIT: Final = 4096
 """More items than this are compared by their vectors, without sketches."""
-CANDIDATES: Final = 250
-"""How many of the nearest sketches are compared by their vectors, at least; more when more is wanted."""
+CANDIDATES: Final = 400
+"""How many of the nearest of 10,000 sketches are compared by their vectors, at least; more when more is wanted,
+and twice as many of ten times as many."""
 _SURE: Final = 50
 """The nearest items of which hardly one may be missed."""
 _LATE: Final = 0.8
 """Where one of them has a sketch beyond this share of the candidates, more candidates are looked at."""
 _MOST: Final = 3_200
 """So many candidates are looked at for that reason."""
+_GROWTH: Final = 0.3
 FEW: Final = 600
 """So many pieces are compared by their vectors, without sketches: that is as fast, and exact."""
 _PASS: Final = 0.25
@@ -73,12 +75,25 @@ class Near:
             return self._looked_through(vector, depth, pieces, order)[0]
         return found
 
+    def count(self, sketch: bytes) -> int | None:
+        """How many items have a vector; `None` where that takes a query."""
+        import numpy as np
+
+        if self._hidden is None:
+            return None
+        parts = [part.numbers[1] for part in blocks.sketches(self._db, self._kind.number, len(sketch))]
+        held = np.bincount(np.concatenate(parts)) > 0
+        hidden = [pk for pk in self._hidden if pk < len(held)]
+        held[hidden] = False
+        return int(held.sum())
+
     def _looked_through(
         self, vector: bytes, depth: int, pieces: NDArray[np.int64], order: NDArray[np.int64]
     ) -> tuple[dict[int, float], int, int]:
         """The best cosines of items; how many pieces passed the filters, and how many were looked at."""
         rows: list[tuple[int, float]] = []
-        there, looked_at, until = len(order), 0, max(CANDIDATES, depth + depth // 2)
+        there, looked_at = len(order), 0
+        until = max(round(CANDIDATES * max(1.0, there / 10_000) ** _GROWTH), depth + depth // 2)
         if there <= FEW:
             until = there
         while True:

@@ -275,10 +275,8 @@ class Searcher(Hits):
         """
         if depth <= 0:
             return []
-        if vector not in self._sketches:
-            self._sketches[vector] = Sketcher(self.db, len(vector) // 4).of(vector)
         near = Near(self.db, TABLES[kind], self.condition(kind), self.hidden(kind))
-        scores = near.cosines(vector, self._sketches[vector], depth)
+        scores = near.cosines(vector, self._sketch(vector), depth)
         if not scores:
             return []
         least = nlargest(depth, scores.values())[-1]
@@ -286,9 +284,20 @@ class Searcher(Hits):
         rows = sorted(((pk, id_, best[pk]) for pk, id_ in self._ids_of(kind, best)), key=_best_first)
         return [Ranked(*row, rank) for rank, row in enumerate(rows[:depth], start=1)]
 
-    def with_vectors(self, kind: Kind) -> int:
-        """How many items have a vector."""
+    def with_vectors(self, kind: Kind, vector: bytes) -> int:
+        """How many items have a vector, of an encoder with such vectors."""
+        if blocks.available():
+            counted = Near(self.db, TABLES[kind], self.condition(kind), self.hidden(kind)).count(
+                self._sketch(vector)
+            )
+            if counted is not None:
+                return counted
         return int(self.ask(_WITH_VECTORS, kind).get)
+
+    def _sketch(self, vector: bytes) -> bytes:
+        if vector not in self._sketches:
+            self._sketches[vector] = Sketcher(self.db, len(vector) // 4).of(vector)
+        return self._sketches[vector]
 
     def ids(self, kind: Kind, items: Iterable[int]) -> dict[int, str]:
         """The ids of those items that pass the filters."""
