@@ -14,36 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
-from graphmem.fusion import Fused
+from graphmem.fusion import Fused, Scored
 from graphmem.spread import spread
 from graphmem.store.neighbourhood import HUB, Neighbourhood, entity_node, memory_node
 from graphmem.store.search import Ranked
 
 SEEDS: Final = 20
 """How many of the best memories the walk starts from."""
-
-
-class Scored(Protocol):
-    """An item of a fused order."""
-
-    @property
-    def pk(self) -> int:
-        """Its row number."""
-        ...
-
-    @property
-    def score(self) -> float:
-        """Its place in the order, greater is better."""
-        ...
-
-
-class Seed(NamedTuple):
-    """A memory to start from, with its score."""
-
-    pk: int
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +49,7 @@ def beginnings(
     near: Neighbourhood,
     text: str,
     memories: Sequence[Scored],
-    facts: Sequence[Scored],
+    facts: Sequence[Fused],
     walked: Walk = DEFAULT,
 ) -> dict[int, float]:
     """The nodes that the walk starts from, with their mass."""
@@ -87,20 +66,17 @@ def arrive(near: Neighbourhood, seeds: Mapping[int, float]) -> dict[int, float]:
     return {node // 2: held for node, held in mass.items() if node % 2}
 
 
-def by_mass(order: Sequence[Fused], reached: Sequence[Ranked]) -> list[Fused]:
+def by_mass(order: Sequence[Scored], reached: Sequence[Ranked]) -> list[Scored]:
     """An order and what the walk reached, by the mass of each times e to the power of its score.
 
     Both count where they differ by about as much: a score is at most 1. What the walk does not reach has
     next to no mass, and what is not in the order has the score 0.
     """
-    held = {one.pk: one for one in order}
-    best = max((row.score for row in reached), default=0.0) + _NO_MASS
-    scored = []
-    for row in reached:
-        one = held.pop(row.pk, Fused(row.pk, row.id, 0.0, {}))
-        scored.append(Fused(one.pk, one.id, _both(row.score, best, one.score), {**one.found, "graph": row}))
-    scored += [Fused(one.pk, one.id, _both(0.0, best, one.score), one.found) for one in held.values()]
-    return sorted(scored, key=lambda one: (-one.score, one.id))
+    mass = {row.pk: row.score for row in reached}
+    best = max(mass.values(), default=0.0) + _NO_MASS
+    rows = [Scored(pk, id_, _both(mass.pop(pk, 0.0), best, score)) for pk, id_, score in order]
+    rows += [Scored(row.pk, row.id, _both(row.score, best, 0.0)) for row in reached if row.pk in mass]
+    return sorted(rows, key=lambda row: (-row.score, row.id))
 
 
 def _both(mass: float, best: float, score: float) -> float:
@@ -117,7 +93,7 @@ def _seed_memories(seeds: dict[int, float], memories: Sequence[Scored], walked: 
         _put(seeds, memory_node(one.pk), weight / whole)
 
 
-def _seed_facts(seeds: dict[int, float], near: Neighbourhood, facts: Sequence[Scored], walked: Walk) -> None:
+def _seed_facts(seeds: dict[int, float], near: Neighbourhood, facts: Sequence[Fused], walked: Walk) -> None:
     """Each end of a fact gets its score over how many memories hold the end; a mean over its facts."""
     ends = near.ends([one.pk for one in facts])
     near.count(end for both in ends.values() for end in both)

@@ -29,6 +29,14 @@ class Channel(NamedTuple):
     rows: Sequence[Ranked]
 
 
+class Scored(NamedTuple):
+    """An item with its place in an order, greater is better."""
+
+    pk: int
+    id: str
+    score: float
+
+
 class Fused(NamedTuple):
     """An item with its place in the fused order, and its row in each channel that found it."""
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from graphmem.channel import SEEDS, Scored, Seed, arrive, beginnings, by_mass
-from graphmem.fusion import Channel, Fused, Fusion, fuse
+from graphmem.channel import SEEDS, arrive, beginnings, by_mass
+from graphmem.fusion import Channel, Fused, Fusion, Scored, fuse
 from graphmem.lexical import Term
 from graphmem.nearness import by_distance
-from graphmem.places import LEAD, Places, Sought, best_first, in_order
+from graphmem.places import LEAD, Places, Sought, behind, best_first
 from graphmem.records import MEMORY, RELATION
 from graphmem.store.filters import Filters, Kind
 from graphmem.store.neighbourhood import Neighbourhood, entity_node
@@ -46,7 +46,7 @@ FEW: Final = 25
 REACHED: Final = 100
 """How many of the memories that the walk reaches take part, with those that have as much as the last."""
 
-READ_OF_WALK: Final = 20
+READ_OF_WALK: Final = 10
 """How many of the memories that the walk brings most mass to are read in their places."""
 
 
@@ -106,34 +106,38 @@ class Ordering:
     def order(self, kind: Kind, depth: int) -> Order:
         """At least the first `depth` items of a kind."""
         flat, total = self._ranked(kind, depth)
-        items, entered = self._memories(flat, depth) if kind == MEMORY else (flat, {})
+        order = Order(flat, 0, {})
+        if kind == MEMORY:
+            order = self._memories(flat, depth if self._plan.near is None else None)
+        items, entered = order.items, order.entered
         if self._plan.near is not None:
             entered = {entity_node(self._plan.near): 1.0}
             items = by_distance(self._neighbourhood(), self._plan.near, kind, items, POOL)
-        return Order(items, total + self._added(items), entered)
+        return Order(items, total + order.total, entered)
 
-    def _memories(self, flat: list[Fused], depth: int) -> tuple[list[Fused], Mapping[int, float]]:
+    def _memories(self, flat: list[Fused], depth: int | None) -> Order:
+        """The first memories, or all, and how many there are beyond those that the flat order knows of."""
         places = self._read(flat) if self._plan.in_places else None
         if self._plan.asked != "graph":
-            return flat if places is None else self._in_places(places, flat), {}
-        items: Sequence[Scored] = self._scaled(flat)
-        if places is not None:
-            shown = self._searcher.passing(MEMORY, places.ids())
-            read = [Seed(*one) for one in best_first(places, shown)]
-            # What was not read comes behind, and only where next to nothing was.
-            items = read if len(read) >= SEEDS else self._in_places(places, flat)
-        facts, _ = self._ranked(RELATION, depth)
+            if places is None:
+                return Order(flat, 0, {})
+            read = self._best(places)
+            rows = [*read, *behind(read, flat)]
+            return Order(_told(rows[:depth], flat, read, ()), self._added(rows, flat), {})
+        read = [] if places is None else self._best(places)
+        items = [*read, *behind(read, flat)] if len(read) < SEEDS else read
+        facts, _ = self._ranked(RELATION, FEW if depth is None else depth)
         near = self._neighbourhood()
-        entered = beginnings(near, self._plan.text, items, facts)
+        entered = beginnings(near, self._plan.text, self._scaled(items), facts)
         mass = arrive(near, entered)
         ids = self._searcher.ids(MEMORY, self._heaviest(mass))
         ranked = sorted(ids, key=lambda pk: (-mass[pk], ids[pk]))
-        order = flat
         if places is not None:
             self._gather(places, ranked[:READ_OF_WALK])
-            order = self._in_places(places, flat)
+            read = self._best(places)
         reached = [Ranked(pk, ids[pk], mass[pk], rank) for rank, pk in enumerate(ranked, start=1)]
-        return by_mass(self._scaled(order), reached), entered
+        rows = by_mass(self._scaled([*read, *behind(read, flat)]), reached)
+        return Order(_told(rows[:depth], flat, read, reached), self._added(rows, flat), entered)
 
     def _heaviest(self, mass: Mapping[int, float]) -> list[int]:
         """The memories that the walk brought most to; all of them where filters may leave out many."""
@@ -143,7 +147,7 @@ class Ordering:
         enough = nlargest(REACHED, mass.values())[-1]
         return sorted(pk for pk, held in mass.items() if held >= enough)
 
-    def _scaled(self, items: list[Fused]) -> list[Fused]:
+    def _scaled(self, items: list[Scored]) -> list[Scored]:
         """The items with scores that reach 1, as the walk needs them: sums of reciprocal ranks are small."""
         best = items[0].score if items else 0.0
         if self._plan.fusion != "rrf" or best <= 0:
@@ -153,9 +157,10 @@ class Ordering:
     def _neighbourhood(self) -> Neighbourhood:
         return Neighbourhood(self._searcher)
 
-    def _added(self, items: Sequence[Fused]) -> int:
+    def _added(self, rows: Iterable[Scored], flat: Iterable[Fused]) -> int:
         """How many items neither contain a word of the query nor are among the nearest, and have a place."""
-        added = [one.pk for one in items if not one.found.keys() & {"lexical", "semantic"}]
+        known = {one.pk for one in flat}
+        added = [row.pk for row in rows if row.pk not in known]
         if self._plan.match is None or not added:
             return len(added)
         return len(added) - len(self._searcher.containing(MEMORY, self._plan.match, added))
@@ -213,6 +218,25 @@ class Ordering:
         if unknown and self._vector is not None:
             places.learn(self._searcher.cosines(MEMORY, self._vector, unknown))
 
-    def _in_places(self, places: Places, flat: Sequence[Fused]) -> list[Fused]:
-        """The order by what was read; only what passes the filters is in it."""
-        return in_order(places, flat, self._searcher.passing(MEMORY, places.ids()))
+    def _best(self, places: Places) -> list[Scored]:
+        """What was read by its score; only what passes the filters is in it."""
+        return best_first(places, self._searcher.passing(MEMORY, places.ids()))
+
+
+def _told(
+    rows: Sequence[Scored], flat: Iterable[Fused], read: Iterable[Scored], reached: Iterable[Ranked]
+) -> list[Fused]:
+    """The rows of an order with what each channel said of them."""
+    found = {one.pk: one.found for one in flat}
+    placed = {row.pk: (row, rank) for rank, row in enumerate(read, start=1)}
+    walked = {row.pk: row for row in reached}
+    told = []
+    for pk, id_, score in rows:
+        said = dict(found.get(pk, {}))
+        if pk in placed:
+            row, rank = placed[pk]
+            said["place"] = Ranked(*row, rank)
+        if pk in walked:
+            said["graph"] = walked[pk]
+        told.append(Fused(pk, id_, score, said))
+    return told

@@ -23,12 +23,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from graphmem.fusion import Fused
+from graphmem.fusion import Fused, Scored
 from graphmem.lexical import Term
 from graphmem.store.places import Placed, Surroundings
-from graphmem.store.search import Ranked
 
-LEAD: Final = 30
+LEAD: Final = 20
 """How many of the flat order are read in their places, with what stands around them."""
 REACH: Final = 2
 
@@ -197,23 +196,18 @@ class Places:
         return min(sum([weights[term] * share for term, share in shares.items()]) / self._whole, 1.0)
 
 
-def best_first(places: Places, shown: Mapping[int, str]) -> list[tuple[int, float]]:
-    """(row number, score) of those of `shown` that were read, the best first."""
-    scores = places.scores(shown)
-    return sorted(scores.items(), key=lambda one: (-one[1], shown[one[0]]))
-
-
-def in_order(places: Places, flat: Sequence[Fused], shown: Mapping[int, str]) -> list[Fused]:
-    """Those of `shown` that were read by their scores, with the rest of the flat order behind them.
+def best_first(places: Places, shown: Mapping[int, str]) -> list[Scored]:
+    """Those of `shown` that were read by their scores, the best first.
 
     `shown` are row numbers and ids of what was read and may be part of an answer.
     """
-    ranked = best_first(places, shown)
-    held = {one.pk: one for one in flat}
-    read = []
-    for rank, (pk, score) in enumerate(ranked, start=1):
-        one = held.pop(pk, None)
-        place = Ranked(pk, shown[pk], score, rank)
-        read.append(Fused(pk, shown[pk], score, {**one.found, "place": place} if one else {"place": place}))
+    scores = places.scores(shown)
+    rows = [Scored(pk, shown[pk], score) for pk, score in scores.items()]
+    return sorted(rows, key=lambda row: (-row.score, row.id))
+
+
+def behind(read: Sequence[Scored], flat: Sequence[Fused]) -> list[Scored]:
+    """The rest of the flat order, with scores that put it behind what was read."""
+    known = {row.pk for row in read}
     least = read[-1].score if read else 1.0
-    return read + [Fused(one.pk, one.id, one.score * least, one.found) for one in held.values()]
+    return [Scored(one.pk, one.id, one.score * least) for one in flat if one.pk not in known]

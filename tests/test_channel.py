@@ -8,7 +8,7 @@ import pytest
 from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.channel import by_mass
-from graphmem.fusion import Fused
+from graphmem.fusion import Scored
 from graphmem.recall import Answer, Query, search
 from graphmem.store.filters import Filters
 from graphmem.store.neighbourhood import HUB, Neighbourhood, entity_node, memory_node
@@ -29,19 +29,17 @@ def store() -> SmallStore:
 
 
 def test_mass_decides_where_scores_are_alike_and_scores_where_masses_are() -> None:
-    order = [Fused(1, "a", 0.9, {}), Fused(2, "b", 0.2, {}), Fused(3, "c", 0.1, {})]
+    order = [Scored(1, "a", 0.9), Scored(2, "b", 0.2), Scored(3, "c", 0.1)]
     reached = [Ranked(3, "c", 0.3, 1), Ranked(4, "d", 0.1, 2), Ranked(1, "a", 0.09, 3)]
 
     found = by_mass(order, reached)
 
     assert [one.id for one in found] == ["c", "a", "d", "b"]
     assert all(0 <= one.score <= 1 for one in found)
-    assert found[0].found["graph"].rank == 1
-    assert "graph" not in found[3].found
 
 
 def test_what_the_walk_does_not_reach_keeps_its_order() -> None:
-    order = [Fused(pk, f"{pk}", 1 - pk / 10, {}) for pk in range(5)]
+    order = [Scored(pk, f"{pk}", 1 - pk / 10) for pk in range(5)]
 
     assert [one.pk for one in by_mass(order, [])] == [0, 1, 2, 3, 4]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from search_store import NOW, SmallStore, SynonymEncoder
 
-from graphmem.places import said
+from graphmem.places import LEAD, said
 from graphmem.recall import Answer, Query, Recipe, search
 from graphmem.store.filters import Filters
 from graphmem.store.search import Searcher
@@ -141,7 +141,7 @@ def test_what_no_longer_holds_is_no_context(store: SmallStore) -> None:
 
 @pytest.mark.parametrize("recipe", MANY)
 def test_pages_of_what_was_read_in_places_add_up(store: SmallStore, recipe: Recipe) -> None:
-    for number in range(30):
+    for number in range(LEAD):
         words = ["zebra", "crossing", "zebra crossing"][number % 3]
         conversation(
             store, f"talk{number:02}-", [f"Nothing {number}.", f"The {words} {number}.", "Indeed so."]
@@ -155,7 +155,7 @@ def test_pages_of_what_was_read_in_places_add_up(store: SmallStore, recipe: Reci
         assert page.totals == whole.totals
 
     assert pages == ids(whole)
-    assert len(set(pages)) == len(pages) == whole.totals["hits"] == 90
+    assert len(set(pages)) == len(pages) == whole.totals["hits"] == 3 * LEAD
     scores = [hit["score"] for hit in whole.hits]
     assert scores == sorted(scores, reverse=True)
 
