@@ -25,6 +25,8 @@ NEAREST_LIMIT: Final = 4096
 CANDIDATES: Final = 400
 """How many of the nearest of 10,000 sketches are compared by their vectors, at least; more when more is wanted,
 and twice as many of ten times as many."""
+_FEWER: Final = 250
+"""The same where fewer items are wanted than must be found."""
 _SURE: Final = 50
 """The nearest items of which hardly one may be missed."""
 _LATE: Final = 0.8
@@ -93,7 +95,8 @@ class Near:
         """The best cosines of items; how many pieces passed the filters, and how many were looked at."""
         rows: list[tuple[int, float]] = []
         there, looked_at = len(order), 0
-        until = max(round(CANDIDATES * max(1.0, there / 10_000) ** _GROWTH), depth + depth // 2)
+        least = CANDIDATES if depth >= _SURE else _FEWER
+        until = max(round(least * max(1.0, there / 10_000) ** _GROWTH), depth + depth // 2)
         if there <= FEW:
             until = there
         while True:
