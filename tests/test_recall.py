@@ -389,6 +389,18 @@ def test_the_meaning_of_more_than_the_index_gives_at_once_is_paged_too(store: Sm
 # ---- reasons ----------------------------------------------------------------------------------------
 
 
+def test_one_searcher_answers_one_query_after_another_from_the_store_as_it_is(store: SmallStore) -> None:
+    ask_again = Searcher(store.db, Filters(NOW, scopes=("global",)))
+    encoder = SynonymEncoder()
+    assert search(ask_again, Query("zebra", ask_again.filters), encoder).totals["hits"] == 0
+
+    for text in ("A zebra.", "A second zebra."):
+        store.memory(text)
+        for query in ("zebra", "second"):
+            alone = search(Searcher(store.db, ask_again.filters), Query(query, ask_again.filters), encoder)
+            assert search(ask_again, Query(query, ask_again.filters), encoder).as_dict() == alone.as_dict()
+
+
 def test_explaining_tells_rank_score_and_words(store: SmallStore) -> None:
     store.memory("the red car", id_="both")
     store.memory("the automobile", id_="meaning")

@@ -174,9 +174,15 @@ class Filtered:
         self._db: Any = db
         self.db = db
         self.filters = filters
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forgets what was found out about the store, which may be another one now."""
         self._conditions: dict[str, Condition] = {}
         self._hidden: dict[str, set[int] | None] = {}
         self._loosened: dict[str, Self] = {}
+        for name in ("scopes", "seen"):
+            self.__dict__.pop(name, None)
 
     def loosened(self, state: State = "active") -> Self:
         """The same store with nothing but scopes and what holds as its filters."""
@@ -195,6 +201,7 @@ class Filtered:
                 yield
                 return
             self._db.execute("BEGIN DEFERRED")
+            self._forget()
             try:
                 yield
             finally:

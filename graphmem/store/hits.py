@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from graphmem.records import DEFAULT_MEMORY_TYPE, UNKNOWN_KIND
-from graphmem.store.filters import Filtered, Filters, packed
-
-if TYPE_CHECKING:
-    import apsw
+from graphmem.store.filters import Filtered, packed
 
 _MEMORIES: Final = """
 SELECT pk, id, content, title, memory_type, tags, scope_set, source, position, valid_at, created_at,
@@ -52,8 +49,8 @@ def _mapping(text: str | None) -> dict[str, Any]:
 class Hits(Filtered):
     """Reads items for whoever shows them."""
 
-    def __init__(self, db: apsw.Connection, filters: Filters) -> None:
-        super().__init__(db, filters)
+    def _forget(self) -> None:
+        super()._forget()
         self._set_names: dict[int, list[str]] = {}
 
     def memories(self, items: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from graphmem.records import MEMORY
 from graphmem.store import blocks
 from graphmem.store.connection import load_vectors
-from graphmem.store.filters import AT_ONCE, NO_FILTER, TABLES, Condition, Filters, Kind, packed
+from graphmem.store.filters import AT_ONCE, NO_FILTER, TABLES, Condition, Kind, packed
 from graphmem.store.hits import Hits
 from graphmem.store.lookup import Names
 from graphmem.store.near import Near, best_of, cosines, numbers
@@ -24,7 +24,6 @@ from graphmem.store.sketches import Sketcher
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_encoder
 
 if TYPE_CHECKING:
-    import apsw
     import numpy as np
     from numpy.typing import NDArray
 
@@ -129,8 +128,8 @@ _SCOPES_OF_OTHERS: Final = "SELECT DISTINCT scope FROM {table} AS i WHERE {condi
 class Searcher(Hits):
     """The questions of one search, asked on one connection."""
 
-    def __init__(self, db: apsw.Connection, filters: Filters) -> None:
-        super().__init__(db, filters)
+    def _forget(self) -> None:
+        super()._forget()
         self._frequencies: dict[tuple[str, str], int] = {}
         self._row_counts: dict[str, int] = {}
         self._terms: Sequence[Term] | None = None
@@ -138,6 +137,7 @@ class Searcher(Hits):
         self._postings: dict[str, Postings] = {}
         self._sketches: dict[bytes, bytes] = {}
         self._known_ids: dict[str, dict[int, str]] = {}
+        self.__dict__.pop("has_vectors", None)
 
     def read_lists(self, terms: Sequence[Term]) -> None:
         """From now on takes what it is asked about some terms from their whole lists, where there is a NumPy.
@@ -147,6 +147,7 @@ class Searcher(Hits):
         if blocks.available():
             self._terms = terms
             self._tokens = tokens(self.db, terms)
+            self._postings = {}
 
     def lists(self, kind: Kind) -> Postings | None:
         """The lists of the terms among items of a kind, filtered or not; `None` where they are not read."""
