@@ -23,6 +23,13 @@ def ask(store: SmallStore, text: str, filters: Filters = EVERYWHERE, **options: 
     return search(Searcher(store.db, filters), query, store.encoder)
 
 
+@pytest.fixture(autouse=True, params=["few hidden", "many hidden"])
+def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is hidden is told one by one where it is little, and else by masks."""
+    if request.param == "many hidden":
+        monkeypatch.setattr("graphmem.store.filters.AT_ONCE", -1)
+
+
 @pytest.fixture
 def store() -> SmallStore:
     return SmallStore()

@@ -6,7 +6,8 @@ So whatever is filtered out never takes a place.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAli
 from graphmem.names import kind_key
 from graphmem.records import DEFAULT_MEMORY_TYPE, ENTITY, KINDS, MEMORY, RELATION
 from graphmem.store.connection import translated
+from graphmem.store.warm import remembered
 
 if TYPE_CHECKING:
     import apsw
@@ -159,6 +161,16 @@ _ENDED: Final[dict[str, str]] = {
 }
 
 
+_ENDS: Final = " UNION ".join(
+    f"SELECT i.{end} FROM {table} AS i WHERE {_MAY_HAVE_ENDED} AND i.{end} IS NOT NULL"  # noqa: S608
+    for table in (MEMORY, RELATION)
+    for end in ("invalid_at", "expired_at")
+)
+_MOST_ENDS: Final = 10_000
+_MOST_MASKS: Final = 30
+"""So many masks are remembered, of one byte for each item."""
+
+
 def packed(values: Iterable[object]) -> str:
     """Values as the JSON that `json_each` reads."""
     return json.dumps(list(values))
@@ -181,7 +193,8 @@ class Filtered:
         self._conditions: dict[str, Condition] = {}
         self._hidden: dict[str, set[int] | None] = {}
         self._loosened: dict[str, Self] = {}
-        for name in ("scopes", "seen"):
+        self._masks: dict[str, bytearray | None] = {}
+        for name in ("scopes", "seen", "standing"):
             self.__dict__.pop(name, None)
 
     def loosened(self, state: State = "active") -> Self:
@@ -316,6 +329,56 @@ class Filtered:
         statement = f"SELECT pk FROM ({' UNION ALL '.join(parts)}) LIMIT {AT_ONCE + 1}"  # noqa: S608
         found = {pk for (pk,) in self.ask(statement, kind)}
         return found if len(found) <= AT_ONCE else None
+
+    # ---- what is remembered of them -----------------------------------------------------------------
+
+    @cached_property
+    def standing(self) -> tuple[Hashable, ...] | None:
+        """What decides, in a store as it is, which items are seen; `None` where that is not scopes and time alone.
+
+        Of time it is between which two ends of items the present lies.
+        """
+        if self.filters != Filters(self.filters.now, self.filters.scopes):
+            return None
+        kept = remembered(self.db)
+        if "ends" not in kept:
+            ends = {end for (end,) in self._db.execute(_ENDS)}
+            kept["ends"] = sorted(ends) if len(ends) <= _MOST_ENDS else None
+        if kept["ends"] is None:
+            return None
+        return (
+            None if self.scopes is None else tuple(self.scopes),
+            bisect_right(kept["ends"], self.filters.now),
+        )
+
+    def mask(self, kind: Kind) -> bytearray | None:
+        """For each number of a kind 1 where the item passes; `None` where more than scopes and time decides."""
+        if kind not in self._masks:
+            self._masks[kind] = self._remembered_mask(kind)
+        return self._masks[kind]
+
+    def _remembered_mask(self, kind: Kind) -> bytearray | None:
+        standing = self.standing
+        if standing is None:
+            return None
+        masks: dict[tuple[Hashable, ...], bytearray] = remembered(self.db).setdefault("masks", {})
+        key = (kind, *standing)
+        if key not in masks:
+            if len(masks) >= _MOST_MASKS:
+                masks.clear()
+            masks[key] = self._masked(kind)
+        return masks[key]
+
+    def _masked(self, kind: Kind) -> bytearray:
+        highest: int = self.ask("SELECT ifnull(max(pk), 0) FROM {table}", kind, NO_FILTER).get
+        mask = bytearray(b"\0" if self.scopes is not None else b"\1") * (highest + 1)
+        if self.scopes is not None:
+            visible = f"SELECT i.pk FROM {{table}} AS i WHERE {TABLES[kind].filters['scopes']}"  # noqa: S608
+            for (pk,) in self.ask(visible, kind):
+                mask[pk] = 1
+        for (pk,) in self.ask(_ENDED[kind], kind):
+            mask[pk] = 0
+        return mask
 
     def hides_nothing(self, kind: Kind) -> bool:
         """Whether everything of a kind is visible and holds; `False` where that cannot be told cheaply."""

@@ -54,22 +54,28 @@ _PASSING: Final = "SELECT s.chunk FROM sketch_{table} AS s {sketched}"
 class Near:
     """The nearest items of one kind for one vector, by the filters of a search.
 
-    `hidden` are the items that the filters leave out, where these are known.
+    `hidden` are the items that the filters leave out, where these are few and known; `mask` says of each
+    number whether the item passes, where that is known.
     """
 
     def __init__(
-        self, db: apsw.Connection, kind: Table, condition: Condition, hidden: Collection[int] | None
-    ) -> None:
+        self, db: apsw.Connection, kind: Table, condition: Condition, hidden: Collection[int] | None,
+        mask: bytearray | None,
+    ) -> None:  # fmt: skip
         self._db: Any = db
         self._kind = kind
         self._condition = condition
         self._hidden = hidden
+        self._mask = mask
 
     def cosines(self, vector: bytes, sketch: bytes, depth: int) -> dict[int, float]:
         """At least `depth` items, where there are so many, with the cosine of the best of their near pieces."""
         if depth > NEAREST_LIMIT or not blocks.available():
             return best_of(self._ask(_EXACT, vector=vector))
         pieces, order = self._by_sketch(sketch)
+        if self._hidden is None and self._mask is not None:
+            order = order[masked(self._mask, pieces[1][order])]
+            self._hidden = ()
         found, passed, looked_at = self._looked_through(vector, depth, pieces, order)
         if passed < _PASS * looked_at:
             order = order[self._passes(pieces[0])[order]]
@@ -81,11 +87,13 @@ class Near:
         """How many items have a vector; `None` where that takes a query."""
         import numpy as np
 
-        if self._hidden is None:
+        if self._hidden is None and self._mask is None:
             return None
         parts = [part.numbers[1] for part in blocks.sketches(self._db, self._kind.number, len(sketch))]
         held = np.bincount(np.concatenate(parts)) > 0
-        hidden = [pk for pk in self._hidden if pk < len(held)]
+        if self._hidden is None and self._mask is not None:
+            return int((held & masked(self._mask, np.arange(len(held)))).sum())
+        hidden = [pk for pk in self._hidden or () if pk < len(held)]
         held[hidden] = False
         return int(held.sum())
 
@@ -185,6 +193,14 @@ def comes_late(rows: Sequence[tuple[int, float]], found: dict[int, float], count
     least = nlargest(count, found.values())[-1]
     late = rows[round(_LATE * len(rows)) :]
     return any(score >= least and score == found[item] for item, score in late)
+
+
+def masked(mask: bytearray, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For each of some items whether a mask has it."""
+    import numpy as np
+
+    held = np.frombuffer(mask, np.bool_)
+    return held[np.minimum(items, len(held) - 1)] & (items < len(held))
 
 
 def numbers(values: Iterable[int]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from graphmem.mentions import find, plain
 from graphmem.records import ENTITY, MEMORY, RELATION
-from graphmem.store.filters import NO_FILTER, Kind
+from graphmem.store.filters import NO_FILTER
 from graphmem.store.mentions import Mentions
 from graphmem.store.search import Searcher
 from graphmem.store.warm import remembered
@@ -25,6 +25,8 @@ _LOOKED_AT: Final = 1_000
 _MOST_KEPT: Final = 100_000
 """The numbers of links of so many entities, and the links of a tenth as many nodes, are remembered from one
 question to the next: some 20 MB."""
+_MOST_WALKS: Final = 5
+"""For so many sets of scopes."""
 _USUAL: Final = 5
 """How many entities a memory holds, where that is not worth counting."""
 _RELATION: Final = 0.5
@@ -59,11 +61,14 @@ class Neighbourhood:
             self._links.clear()
 
     def _kept(self) -> dict[Any, Any]:
-        """What earlier questions found out, where the filters change nothing of it."""
-        kinds: tuple[Kind, ...] = (ENTITY, MEMORY, RELATION)
-        if not all(self._searcher.hides_nothing(kind) for kind in kinds):
+        """What earlier questions that see the same found out."""
+        standing = self._searcher.standing
+        if standing is None:
             return {}
-        return remembered(self._searcher.db)
+        walks: dict[Any, dict[Any, Any]] = remembered(self._searcher.db).setdefault("walks", {})
+        if standing not in walks and len(walks) >= _MOST_WALKS:
+            walks.clear()
+        return walks.setdefault(standing, {})
 
     # ---- links ------------------------------------------------------------------------------------
 
@@ -187,6 +192,9 @@ class Neighbourhood:
 
     def visible(self, kind: Any, pks: Iterable[int]) -> set[int]:
         """Those of some items that may be walked through."""
+        passes = self._searcher.passes(kind)
+        if passes is not None:
+            return {pk for pk in pks if passes(pk)}
         rows = self._ask(
             f"SELECT i.pk FROM carray(:those) AS c CROSS JOIN {kind} AS i ON i.pk = c.value "  # noqa: S608
             "WHERE {condition}",

@@ -1,6 +1,6 @@
 """Figures of many rows in one row: what a search compares with every row of a kind.
 
-Two things are packed: the sketches of pieces of text, by 512 numbers of pieces, and the lengths of full
+Two things are packed: the sketches of pieces of text, by 256 numbers of pieces, and the lengths of full
 texts, by 1,024 numbers of items. Whoever changes one of the rows says so here (`unpack`), inside the
 transaction; what is not packed is read from the rows themselves, so a search never depends on packing, and
 `pack`, at the end of each transaction, only makes the next search faster.
@@ -18,13 +18,12 @@ from graphmem.records import KINDS
 if TYPE_CHECKING:
     import apsw
 
-PIECES: Final = 512
-"""The numbers of pieces of text whose sketches may stand in one row."""
 LENGTHS: Final = 1024
 """The numbers of items whose lengths stand in one row."""
 _NUMBERS: Final = 3
 """The numbers of a piece in the head of a block: its own, its item's, its vector's."""
-_SHIFTS: Final = (9, 9, 9, 10, 10, 10)
+_SHIFTS: Final = (8, 8, 8, 10, 10, 10)
+"""The binary digits of a number that only tell where in its range it stands, for each thing that is packed."""
 
 _STAMPS: Final = "SELECT pk, number FROM packed WHERE what = ? ORDER BY number"
 _BLOCK: Final = "SELECT what, number, head, body FROM packed WHERE pk = ?"
@@ -38,7 +37,7 @@ _SKETCHES: Final = (
 )
 _SIZES: Final = "SELECT id, sz FROM {kind}_fts_docsize WHERE id >= ? AND id < ?"
 _RANGES: Final = (
-    *(f"SELECT DISTINCT chunk >> 9 FROM sketch_{kind}" for kind in KINDS),  # noqa: S608
+    *(f"SELECT DISTINCT chunk >> 8 FROM sketch_{kind}" for kind in KINDS),  # noqa: S608
     *(f"SELECT DISTINCT id >> 10 FROM {kind}_fts_docsize" for kind in KINDS),  # noqa: S608
 )
 

@@ -7,7 +7,7 @@ inside the nearest-neighbour query, so that whatever is filtered out never takes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ from graphmem.store.connection import load_vectors
 from graphmem.store.filters import AT_ONCE, NO_FILTER, TABLES, Condition, Kind, packed
 from graphmem.store.hits import Hits
 from graphmem.store.lookup import Names
-from graphmem.store.near import Near, best_of, cosines, numbers
+from graphmem.store.near import Near, best_of, cosines, masked, numbers
 from graphmem.store.postings import Layout, Postings, tokens
 from graphmem.store.sketches import Sketcher
 from graphmem.store.vectors import StoredEncoder, current_encoder, has_encoder
@@ -217,6 +217,9 @@ class Searcher(Hits):
         hidden = self.hidden(kind)
         if hidden is not None:
             return items[~np.isin(items, list(hidden))] if hidden else items
+        mask = self.mask(kind)
+        if mask is not None:
+            return items[masked(mask, items)]
         rows = self.ask(_AMONG, kind, those=numbers(items.tolist()))
         return np.array([pk for (pk,) in rows], np.int64)
 
@@ -276,8 +279,7 @@ class Searcher(Hits):
         """
         if depth <= 0:
             return []
-        near = Near(self.db, TABLES[kind], self.condition(kind), self.hidden(kind))
-        scores = near.cosines(vector, self._sketch(vector), depth)
+        scores = self._near(kind).cosines(vector, self._sketch(vector), depth)
         if not scores:
             return []
         least = nlargest(depth, scores.values())[-1]
@@ -288,12 +290,15 @@ class Searcher(Hits):
     def with_vectors(self, kind: Kind, vector: bytes) -> int:
         """How many items have a vector, of an encoder with such vectors."""
         if blocks.available():
-            counted = Near(self.db, TABLES[kind], self.condition(kind), self.hidden(kind)).count(
-                self._sketch(vector)
-            )
+            counted = self._near(kind).count(self._sketch(vector))
             if counted is not None:
                 return counted
         return int(self.ask(_WITH_VECTORS, kind).get)
+
+    def _near(self, kind: Kind) -> Near:
+        hidden = self.hidden(kind)
+        mask = self.mask(kind) if hidden is None else None
+        return Near(self.db, TABLES[kind], self.condition(kind), hidden, mask)
 
     def _sketch(self, vector: bytes) -> bytes:
         if vector not in self._sketches:
@@ -302,17 +307,28 @@ class Searcher(Hits):
 
     def ids(self, kind: Kind, items: Iterable[int]) -> dict[int, str]:
         """The ids of those items that pass the filters."""
-        hidden = self.hidden(kind)
-        if hidden is None:
+        passes = self.passes(kind)
+        if passes is None:
             return dict(self.ask(_IDS, kind, those=numbers(items)))
-        return dict(self._ids_of(kind, [pk for pk in items if pk not in hidden]))
+        return dict(self._ids_of(kind, [pk for pk in items if passes(pk)]))
 
     def passing(self, kind: Kind, ids: Mapping[int, str]) -> dict[int, str]:
         """Those of some items, with their ids, that pass the filters."""
-        hidden = self.hidden(kind)
-        if hidden is None:
+        passes = self.passes(kind)
+        if passes is None:
             return self.ids(kind, ids)
-        return {pk: id_ for pk, id_ in ids.items() if pk not in hidden}
+        return {pk: id_ for pk, id_ in ids.items() if passes(pk)}
+
+    def passes(self, kind: Kind) -> Callable[[int], object] | None:
+        """What tells of an item that there is whether it passes the filters; `None` where that takes a query."""
+        hidden = self.hidden(kind)
+        if hidden is not None:
+            return lambda pk: pk not in hidden
+        mask = self.mask(kind)
+        if mask is None:
+            return None
+        size = len(mask)
+        return lambda pk: pk < size and mask[pk]
 
     def cosines(self, kind: Kind, vector: bytes, items: Iterable[int]) -> dict[int, float]:
         """The cosine of the best piece of text of each of the items that have vectors."""

@@ -14,11 +14,11 @@ CREATE TABLE packed (
 CREATE INDEX packed_not ON packed (what, number) WHERE body IS NULL;
 
 INSERT INTO packed (pk, what, number)
-SELECT random() & 0x7fffffffffffffff, 0, number FROM (SELECT DISTINCT chunk >> 9 AS number FROM sketch_entity);
+SELECT random() & 0x7fffffffffffffff, 0, number FROM (SELECT DISTINCT chunk >> 8 AS number FROM sketch_entity);
 INSERT INTO packed (pk, what, number)
-SELECT random() & 0x7fffffffffffffff, 1, number FROM (SELECT DISTINCT chunk >> 9 AS number FROM sketch_memory);
+SELECT random() & 0x7fffffffffffffff, 1, number FROM (SELECT DISTINCT chunk >> 8 AS number FROM sketch_memory);
 INSERT INTO packed (pk, what, number)
-SELECT random() & 0x7fffffffffffffff, 2, number FROM (SELECT DISTINCT chunk >> 9 AS number FROM sketch_relation);
+SELECT random() & 0x7fffffffffffffff, 2, number FROM (SELECT DISTINCT chunk >> 8 AS number FROM sketch_relation);
 INSERT INTO packed (pk, what, number)
 SELECT random() & 0x7fffffffffffffff, 3, number FROM (SELECT DISTINCT pk >> 10 AS number FROM entity);
 INSERT INTO packed (pk, what, number)
