@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import apsw
+
+from graphmem.errors import StoreDamaged
 from graphmem.store import Store
 from graphmem.store.mend import Mender
-from graphmem.store.physical import DERIVED, FULL_TEXT, Physical, in_order
+from graphmem.store.physical import CHECKED_BY_DIGEST, DERIVED, FULL_TEXT, Physical, in_order
 
 _TABLES: Final = """
 SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
@@ -22,7 +25,7 @@ def carry_over(store: Store, old: Path, found: Physical) -> Mender:
     """Copies every table that is not derived from an old file into an empty store, and makes the others.
 
     Inside no transaction; what was made anew is in the answer. Raises what SQLite raises where the old file
-    cannot be read, or what it holds does not fit together.
+    cannot be read, and `StoreDamaged` where what it holds does not fit together.
     """
     db: Any = store.db
     db.execute("ATTACH ? AS old", (str(old),))
@@ -47,8 +50,13 @@ def _carry(db: Any, table: str) -> None:
     if db.execute(_OLD, (table,)).get is None:
         return
     columns = ", ".join(f'"{name}"' for _, name, *_ in db.execute(f'PRAGMA main.table_info("{table}")'))
-    # In an order, or else SQLite would copy the trees of indexes as they are.
-    db.execute(
-        f'INSERT INTO main."{table}" ({columns}) '  # noqa: S608
-        f'SELECT {columns} FROM old."{table}" {in_order(db, table, schema="old")}'
-    )
+    # Of pieces and vectors those that do not fit together are left out: the texts decide which are right.
+    also = " OR IGNORE" if table in CHECKED_BY_DIGEST else ""
+    try:
+        # In an order, or else SQLite would copy the trees of indexes as they are.
+        db.execute(
+            f'INSERT{also} INTO main."{table}" ({columns}) '  # noqa: S608
+            f'SELECT {columns} FROM old."{table}" {in_order(db, table, schema="old")}'
+        )
+    except apsw.ConstraintError as error:
+        raise StoreDamaged(f"rows of '{table}' do not fit together ({error})", "restore a backup") from error

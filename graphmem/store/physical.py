@@ -22,7 +22,7 @@ DERIVED: Final = frozenset(
 )
 """Tables that are made from others."""
 
-_CHECKED_BY_DIGEST: Final = frozenset(("vector", "chunk"))
+CHECKED_BY_DIGEST: Final = frozenset(("vector", "chunk"))
 """Tables whose rows are compared with the texts that they belong to, whatever their indexes say."""
 _SHADOWS: Final = tuple(f"_{name}" for name in ("data", "idx", "docsize", "config", "content"))
 _SHOWN: Final = 20
@@ -152,7 +152,7 @@ class _Explanation:
         if index in self._found.indexes:
             return
         try:
-            differ = 0 if table in _CHECKED_BY_DIGEST else self._differences(table, index)
+            differ = 0 if table in CHECKED_BY_DIGEST else self._differences(table, index)
         except apsw.Error:  # the index cannot be read, or else the table cannot, which is tried
             differ = 0
         if not differ:
