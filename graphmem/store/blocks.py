@@ -6,7 +6,8 @@ again when its stamp is another one, so a search after a small write reads one r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 MOST_KEPT: Final = 400_000
 """So many sketches of a kind are kept between searches: 58 MB with 384 dimensions. More are read each time."""
+
+
+MOST_VECTORS: Final = 20_000
+"""The vectors of up to so many pieces of a kind are kept as well: 31 MB with 384 dimensions."""
+_ONE_QUESTION: Final = 8
+"""How often a single question looks at the sketches of a kind, at most."""
+_AT_ONCE: Final = 1_000
+_VECTORS: Final = "SELECT v.vector FROM carray(:those) AS t CROSS JOIN vector AS v ON v.pk = t.value"
 
 
 class Sketches(NamedTuple):
@@ -74,7 +83,7 @@ class _Kept(NamedTuple):
     made: Any
 
 
-_KEPT: WeakKeyDictionary[apsw.Connection, dict[int, _Kept]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[apsw.Connection, dict[int, Any]] = WeakKeyDictionary()
 
 
 @cache
@@ -116,25 +125,119 @@ def sketches(db: apsw.Connection, kind: int, width: int) -> Iterator[Sketches]:
     """
     what = sketched(kind)
     now = stamps(db, what)
-    kept = _of(db).get(what)
-    if kept is not None and kept.stamps == now:
-        yield kept.made
+    before: _KeptSketches | None = _of(db).get(what)
+    if before is not None and before.width != width:
+        before = None
+    if before is not None and before.stamps == now:
+        before.used += 1
+        yield before.made
         return
     parts: list[Sketches] = []
+    places: dict[int, slice] = {}
     count = 0
     for stamp in now:
-        parts.append(_arrays(*read(db, stamp), width))
-        count += parts[-1].numbers.shape[1]
+        part = None if before is None else before.part(stamp)
+        parts.append(part or _arrays(*read(db, stamp), width))
+        places[stamp] = slice(count, count := count + parts[-1].numbers.shape[1])
         if count > MOST_KEPT:
             yield from parts
             parts.clear()
     if count <= MOST_KEPT:
-        made = _joined(parts, width)
-        _of(db)[what] = _Kept(now, made)
-        yield made
+        kept = _KeptSketches(now, _joined(parts, width), width, places)
+        if before is not None and before.vectors is not None and count <= MOST_VECTORS:
+            kept.vectors = _followed(db, before, kept)
+        _of(db)[what] = kept
+        yield kept.made
 
 
-def _of(db: apsw.Connection) -> dict[int, _Kept]:
+class _KeptSketches:
+    """The sketches of a kind as one array, where each range stands in it, and its vectors once they are used."""
+
+    def __init__(
+        self, stamps: Mapping[int, int], made: Sketches, width: int, places: Mapping[int, slice]
+    ) -> None:
+        self.stamps = stamps
+        self.made = made
+        self.width = width
+        self.places = places
+        self.used = 0
+        self.vectors: NDArray[np.float32] | None = None
+        self.by_item: NDArray[np.int64] | None = None
+
+    def part(self, stamp: int) -> Sketches | None:
+        """What is kept of a range."""
+        place = self.places.get(stamp)
+        if place is None:
+            return None
+        return Sketches(self.made.numbers[:, place], self.made.words[:, place])
+
+
+def vectors(db: apsw.Connection, kind: int, dimension: int) -> NDArray[np.float32] | None:
+    """The vectors of all pieces, in the order of `sketches`; `None` where they are not kept.
+
+    That is where they are very many, and until their sketches were used before: for one question alone it
+    would not be worth reading them.
+    """
+    kept: _KeptSketches | None = _of(db).get(sketched(kind))
+    if kept is None or not 0 < kept.made.numbers.shape[1] <= MOST_VECTORS:
+        return None
+    if kept.vectors is None and kept.used > _ONE_QUESTION:
+        kept.vectors = _read_vectors(db, kept.made.numbers[2])
+    if kept.vectors is None or kept.vectors.shape[1] != dimension:
+        return None
+    return kept.vectors
+
+
+def places_of(db: apsw.Connection, kind: int, items: Sequence[int]) -> NDArray[np.int64]:
+    """Where in `vectors` the pieces of some items stand."""
+    import numpy as np
+
+    kept: _KeptSketches = _of(db)[sketched(kind)]
+    held = kept.made.numbers[1]
+    if kept.by_item is None:
+        kept.by_item = held.argsort(kind="stable")
+    wanted = np.unique(np.array(items, np.int64))
+    start, stop = (held.searchsorted(wanted, side=side, sorter=kept.by_item) for side in ("left", "right"))
+    counts = stop - start
+    first = np.repeat(start - counts.cumsum() + counts, counts)
+    places: NDArray[np.int64] = kept.by_item[first + np.arange(len(first))]
+    return places
+
+
+def _followed(db: apsw.Connection, before: _KeptSketches, kept: _KeptSketches) -> NDArray[np.float32] | None:
+    """The vectors of what is kept now, of which only those of new ranges are read."""
+    import numpy as np
+
+    if before.vectors is None:
+        return None
+    parts = []
+    for stamp, place in kept.places.items():
+        old = before.places.get(stamp)
+        part = _read_vectors(db, kept.made.numbers[2, place]) if old is None else before.vectors[old]
+        if part is None or part.shape[1] != before.vectors.shape[1]:
+            return None
+        parts.append(part)
+    return np.concatenate(parts) if parts else None
+
+
+def _read_vectors(db: apsw.Connection, numbers: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    """Vectors by their numbers; `None` where they are not all there, or not of one length."""
+    import apsw
+    import numpy as np
+
+    parts = []
+    for start in range(0, len(numbers), _AT_ONCE):
+        those = apsw.carray(array("q", numbers[start : start + _AT_ONCE].tolist()))
+        rows: Any = db.execute(_VECTORS, {"those": those}).fetchall()
+        parts += [one for (one,) in rows]
+        if len(parts) != min(start + _AT_ONCE, len(numbers)):
+            return None
+    if not parts or {len(one) for one in parts} != {len(parts[0])} or len(parts[0]) % 4:
+        return None
+    return np.frombuffer(b"".join(parts), "<f4").reshape(len(parts), -1)
+
+
+def _of(db: apsw.Connection) -> dict[int, Any]:
     return _KEPT.setdefault(db, {})
 
 

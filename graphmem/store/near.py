@@ -108,12 +108,11 @@ class Near:
         if there <= FEW:
             until = there
         while True:
-            rows += self._compared(vector, pieces[:, order[looked_at:until]])
+            rows += self._compared(vector, pieces, order[looked_at:until])
             looked_at = min(until, there)
             found = best_of(rows)
-            enough = (
-                len(found) >= depth + depth // 4
-            )  # where items have many pieces, these may be of few items
+            # Where items have many pieces, those may be of few items.
+            enough = len(found) >= depth + depth // 4
             if (
                 looked_at >= there
                 or (self._hidden is None and len(rows) < _PASS * looked_at)
@@ -144,20 +143,40 @@ class Near:
         passing = [piece for (piece,) in self._ask(_PASSING)]
         return np.isin(pieces, np.array(passing, np.int64))
 
-    def _compared(self, vector: bytes, pieces: NDArray[np.int64]) -> list[tuple[int, float]]:
-        """(item, cosine) of those of some pieces whose items pass the filters, in their order."""
+    def _compared(
+        self, vector: bytes, pieces: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> list[tuple[int, float]]:
+        """(item, cosine) of the pieces at some places whose items pass the filters, in their order."""
         import numpy as np
 
-        if self._hidden is None and pieces.shape[1]:
-            among = self._ask(_AMONG, those=numbers(np.unique(pieces[1]).tolist()))
-            passing = np.array([pk for (pk,) in among], np.int64)
-            pieces = pieces[:, np.isin(pieces[1], passing)]
+        items = pieces[1][places]
+        passing: NDArray[np.bool_] | None = None
+        if self._hidden is None and len(items):
+            among = self._ask(_AMONG, those=numbers(np.unique(items).tolist()))
+            passing = np.isin(items, np.array([pk for (pk,) in among], np.int64))
         elif self._hidden:
-            pieces = pieces[:, ~np.isin(pieces[1], list(self._hidden))]
-        if not pieces.shape[1]:
+            passing = ~np.isin(items, list(self._hidden))
+        if passing is not None:
+            items, places = items[passing], places[passing]
+        if not len(items):
             return []
-        held = self._db.execute(_VECTORS, {"those": numbers(pieces[2].tolist())}).fetchall()
-        return list(zip(pieces[1].tolist(), cosines([one for (one,) in held], vector), strict=True))
+        kept = blocks.vectors(self._db, self._kind.number, len(vector) // 4)
+        if kept is not None and len(kept) == pieces.shape[1]:
+            found = products(kept[places], vector)
+        else:
+            held = self._db.execute(_VECTORS, {"those": numbers(pieces[2][places].tolist())}).fetchall()
+            found = cosines([one for (one,) in held], vector)
+        return list(zip(items.tolist(), found, strict=True))
+
+    def cosines_of(self, vector: bytes, sketch: bytes, items: Sequence[int]) -> dict[int, float] | None:
+        """The cosine of the best piece of each of some items that have vectors; `None` where none are kept."""
+        for part in blocks.sketches(self._db, self._kind.number, len(sketch)):
+            kept = blocks.vectors(self._db, self._kind.number, len(vector) // 4)
+            if kept is None or len(kept) != part.numbers.shape[1]:
+                return None
+            places = blocks.places_of(self._db, self._kind.number, items)
+            return best_of(zip(part.numbers[1][places].tolist(), products(kept[places], vector), strict=True))
+        return None
 
     def _ask(self, statement: str, **binds: Any) -> Any:
         condition = self._condition
@@ -169,7 +188,13 @@ def cosines(vectors: Sequence[bytes], query: bytes) -> list[float]:
     """The cosines of unit vectors (float32, little-endian) and another one."""
     import numpy as np
 
-    rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
+    return products(np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1), query)
+
+
+def products(rows: NDArray[np.float32], query: bytes) -> list[float]:
+    """The products of unit vectors, one in each row, with another one."""
+    import numpy as np
+
     # Not a product of matrices, in which rounding depends on where a row stands.
     found: list[float] = np.einsum("ij,j->i", rows, np.frombuffer(query, "<f4")).tolist()
     return found

@@ -334,7 +334,14 @@ class Searcher(Hits):
         """The cosine of the best piece of text of each of the items that have vectors."""
         if not blocks.available():
             return dict(self.ask(_COSINES, kind, NO_FILTER, vector=vector, items=packed(items)))
-        rows = self.ask(_VECTORS, kind, NO_FILTER, those=numbers(items)).fetchall()
+        wanted = list(items)
+        if not wanted:
+            return {}
+        near = Near(self.db, TABLES[kind], NO_FILTER, (), None)
+        kept = near.cosines_of(vector, self._sketch(vector), wanted)
+        if kept is not None:
+            return kept
+        rows = self.ask(_VECTORS, kind, NO_FILTER, those=numbers(wanted)).fetchall()
         if not rows:
             return {}
         found = cosines([held for _, held in rows], vector)

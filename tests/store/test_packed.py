@@ -147,6 +147,87 @@ def test_more_sketches_than_are_kept_are_read_in_parts(
     assert sketched(MEMORY) not in blocks._KEPT.get(store.db, {})
 
 
+def test_after_a_change_only_its_ranges_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SmallStore(encoder=SynonymEncoder())
+    for number in range(800):
+        made.memory(f"car {number}")
+    pack(made.db)
+    ask = Searcher(made.db, Filters(NOW))
+    assert ask.has_vectors
+    vector = SynonymEncoder().encode(["car 7"], "query")[0]
+    ask.nearest("memory", vector, depth=3)
+    read: list[int] = []
+
+    def noted(db: Any, stamp: int) -> packed.Block:
+        read.append(stamp)
+        return packed.read(db, stamp)
+
+    monkeypatch.setattr(blocks, "read", noted)
+
+    made.memory("car 7 again")
+    pack(made.db)
+    found = ask.nearest("memory", vector, depth=3)
+
+    assert len(read) == 1
+    blocks._KEPT.clear()
+    assert ask.nearest("memory", vector, depth=3) == found
+
+
+def test_vectors_that_are_kept_say_the_same_after_any_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = SynonymEncoder()
+    made = SmallStore(encoder=encoder)
+    for number in range(700):
+        made.memory(f"car {number}", pieces=[f"car {number}", f"house {number % 9}"][: 1 + number % 2])
+    kept, fresh = (Searcher(made.db, Filters(NOW)) for _ in range(2))
+    assert kept.has_vectors
+    assert fresh.has_vectors
+    vector = encoder.encode(["car 7 house 3"], "query")[0]
+    some = [1, 7, 8, 700, 699, 9999]
+
+    def answers(ask: Searcher) -> tuple[Any, Any]:
+        return ask.nearest("memory", vector, depth=30), ask.cosines("memory", vector, some)
+
+    for change in range(6):
+        for _ in range(12):
+            answers(kept)
+        assert blocks.vectors(made.db, MEMORY, 64) is not None
+        one = answers(kept)
+        held = blocks._KEPT.pop(made.db)
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "MOST_VECTORS", 0)
+            other = answers(fresh)
+        blocks._KEPT[made.db] = held
+        assert one[0] == other[0]
+        assert one[1] == other[1]
+        if change % 2:
+            detach(made.db, MEMORY, 8 + change)
+        else:
+            made.memory(f"car 7 house 3 again {change}")
+
+
+def test_one_question_alone_does_not_read_all_vectors(store: SmallStore) -> None:
+    ask = Searcher(store.db, Filters(NOW))
+    assert ask.has_vectors
+    ask.nearest("memory", SynonymEncoder().encode(["red car"], "query")[0], depth=3)
+
+    assert blocks.vectors(store.db, MEMORY, 64) is None
+
+
+def test_vectors_that_are_not_all_there_are_not_kept(store: SmallStore) -> None:
+    ask = Searcher(store.db, Filters(NOW))
+    assert ask.has_vectors
+    vector = SynonymEncoder().encode(["red car"], "query")[0]
+    for _ in range(12):
+        ask.nearest("memory", vector, depth=3)
+    store.db.execute("PRAGMA foreign_keys = OFF")
+    store.db.execute("DELETE FROM vector WHERE pk = (SELECT min(vector) FROM chunk WHERE kind = 1)")
+    blocks._KEPT.clear()
+    for _ in range(12):
+        list(blocks.sketches(store.db, MEMORY, 24))
+
+    assert blocks.vectors(store.db, MEMORY, 64) is None
+
+
 def test_the_last_used_arrays_are_kept_up_to_a_number_of_values() -> None:
     kept = blocks.Kept()
     for key in "abc":
