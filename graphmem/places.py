@@ -172,8 +172,10 @@ class Places:
         own = near.get(one.placed.pk, 0.0)
         if source is None or position is None:
             return own
-        for other in at[source, position]:
-            shares.update(dict.fromkeys(read[other].held, 1.0))
+        here = at[source, position]
+        if len(here) > 1:
+            for other in here:
+                shares.update(dict.fromkeys(read[other].held, 1.0))
         sums, weights = own, 1.0
         for steps, fall, weight in _STEPS:
             total, count = 0.0, 0
