@@ -46,6 +46,7 @@ FEW: Final = 25
 REACHED: Final = 100
 """How many of the memories that the walk reaches take part, with those that have as much as the last."""
 
+_LEAST_STEP: Final = 500
 READ_OF_WALK: Final = 10
 """How many of the memories that the walk brings most mass to are read in their places."""
 
@@ -89,8 +90,8 @@ class Ordering:
         self._plan = plan
         self._flat: dict[Kind, tuple[list[Fused], int]] = {}
         self._rarities: dict[Kind, dict[Term, float]] = {}
-        if self._vector is not None and "lexical" in RECIPES[plan.recipe]:
-            searcher.read_lists(plan.terms)
+        listed = self._vector is not None and "lexical" in RECIPES[plan.recipe]
+        searcher.read_lists(plan.terms if listed else None)
         self._around = Surroundings(searcher)
 
     @property
@@ -136,7 +137,10 @@ class Ordering:
             self._gather(places, ranked[:READ_OF_WALK])
             read = self._best(places)
         reached = [Ranked(pk, ids[pk], mass[pk], rank) for rank, pk in enumerate(ranked, start=1)]
-        rows = by_mass(self._scaled([*read, *behind(read, flat)]), reached)
+        # What the walk reaches counts by its score only where that is known on any page.
+        core = {one.pk for one in _core(flat)}
+        rest = [row for row in behind(read, flat) if row.pk in core or row.pk not in ids]
+        rows = by_mass(self._scaled([*read, *rest]), reached)
         return Order(_told(rows[:depth], flat, read, reached), self._added(rows, flat), entered)
 
     def _heaviest(self, mass: Mapping[int, float]) -> list[int]:
@@ -178,12 +182,18 @@ class Ordering:
         if "lexical" not in weights:
             if vector is None:
                 return [], 0
-            rows = self._searcher.nearest(kind, vector, depth=depth)
+            # In steps, since the candidates depend on it a little, and pages must add up.
+            rows = self._searcher.nearest(kind, vector, depth=_step(depth))
             return fuse([Channel("semantic", 1.0, rows)], fusion), self._searcher.with_vectors(kind, vector)
         pool = POOL if kind == MEMORY else FEW
         near = self._searcher.nearest(kind, vector, depth=pool) if vector is not None else []
         words = self._lexical(kind, pool + depth, [row.pk for row in near])
-        lexical = Channel("lexical", weights["lexical"] if vector is not None else 1.0, words.rows)
+        nearest = {row.pk for row in near}
+        # Of the nearest the rank by words counts no further than the pool, however much is wanted.
+        ranked = [
+            row._replace(rank=0) if row.rank > pool and row.pk in nearest else row for row in words.rows
+        ]
+        lexical = Channel("lexical", weights["lexical"] if vector is not None else 1.0, ranked)
         if vector is None:
             return fuse([lexical], fusion), words.total
         known = {row.pk for row in near}
@@ -208,7 +218,7 @@ class Ordering:
         """The best of a flat order of memories, read in their places."""
         rarity = self.rarity(MEMORY)
         terms = [Sought(term, rarity[term]) for term in self._plan.terms]
-        places = Places(self._around, terms, flat, by_meaning=self._vector is not None)
+        places = Places(self._around, terms, _core(flat), by_meaning=self._vector is not None)
         self._gather(places, [one.pk for one in flat[:LEAD]])
         return places
 
@@ -221,6 +231,20 @@ class Ordering:
     def _best(self, places: Places) -> list[Scored]:
         """What was read by its score; only what passes the filters is in it."""
         return best_first(places, self._searcher.passing(MEMORY, places.ids()))
+
+
+def _core(flat: Iterable[Fused]) -> list[Fused]:
+    """The part of a flat order of memories that does not depend on how much is wanted."""
+    return [
+        one for one in flat if "semantic" in one.found or 0 < one.found["lexical"].rank <= POOL
+    ]  # fmt: skip
+
+
+def _step(depth: int) -> int:
+    step = _LEAST_STEP
+    while step < depth:
+        step *= 4
+    return step
 
 
 def _told(

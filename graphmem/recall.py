@@ -238,6 +238,12 @@ def search(searcher: Searcher, query: Query, encoder: QueryEncoder | None) -> An
     if match is None:
         answer.notes.append("the query has no word that can be searched for")
     with searcher.snapshot():
+        if vector is not None and encoder is not None and not _fits(searcher, encoder):
+            other = "the store's vectors were made anew by another model meanwhile"
+            if query.recipe == "semantic":
+                raise EncoderMismatch(other, "ask again")
+            vector, answer.recipe = None, by_words
+            answer.notes.append(f"searched by words only: {other}")
         near = None if query.near is None else _centre(answer, searcher, query.near)
         plan = Plan(query.text, query.recipe, answer.recipe, query.fusion, terms, match, vector, near)
         ordering = Ordering(searcher, plan)
@@ -246,6 +252,12 @@ def search(searcher: Searcher, query: Query, encoder: QueryEncoder | None) -> An
         if not answer.relevant:
             answer.elsewhere = _elsewhere(searcher, plan, by_words=not answer.empty)
     return answer
+
+
+def _fits(searcher: Searcher, encoder: QueryEncoder) -> bool:
+    """Whether the store's vectors are of this encoder, or it has none."""
+    held = searcher.encoder()
+    return held is None or (held.digest, held.dimension) == (encoder.info.digest, encoder.info.dimension)
 
 
 def _centre(answer: Answer, searcher: Searcher, name: str) -> int:

@@ -137,3 +137,20 @@ def test_by_ranks_alone_the_walk_works_too() -> None:
     store.memory("She grew up by the sea.", about=[ada], id_="second")
 
     assert ask(store, "lantern protocol", fusion="rrf").hits[0]["id"] == "first"
+
+
+def test_links_do_not_depend_on_what_else_was_asked_for(store: SmallStore) -> None:
+    hub, *sides = [store.entity(f"e{number}") for number in range(HUB * 3)]
+    for number, side in enumerate(sides):
+        memory = store.memory(f"Text {number}.")
+        relation = store.relation(
+            hub if number < HUB - 5 else sides[0], "knows", side if side != sides[0] else hub
+        )
+        pk = store.db.execute("SELECT pk FROM relation WHERE id = ?", (relation,)).get
+        store.db.execute("INSERT INTO stated_by VALUES (?, ?)", (pk, memory))
+    nodes = [entity_node(one) for one in (hub, *sides[:8])]
+
+    together = Neighbourhood(Searcher(store.db, Filters(NOW, tags=("none",)))).links(nodes)
+    for node in nodes:
+        alone = Neighbourhood(Searcher(store.db, Filters(NOW, tags=("none",)))).links([node])
+        assert sorted(alone[node]) == sorted(together[node])

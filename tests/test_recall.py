@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from search_store import NOW, SmallStore, SynonymEncoder
 
 from graphmem.embed import Availability
 from graphmem.errors import EncoderError, EncoderMismatch, EntityNotFound
+from graphmem.fusion import Fusion
 from graphmem.recall import (
     Answer,
     Query,
@@ -399,6 +401,81 @@ def test_one_searcher_answers_one_query_after_another_from_the_store_as_it_is(st
         for query in ("zebra", "second"):
             alone = search(Searcher(store.db, ask_again.filters), Query(query, ask_again.filters), encoder)
             assert search(ask_again, Query(query, ask_again.filters), encoder).as_dict() == alone.as_dict()
+
+
+def test_one_searcher_answers_with_and_without_meaning_within_one_transaction(store: SmallStore) -> None:
+    store.memory("A zebra.")
+    searcher = Searcher(store.db, EVERYWHERE)
+    with searcher.snapshot():
+        for text, encoder in (("zebra", store.encoder), ("lion zebra", None), ("zebra two", store.encoder)):
+            assert search(searcher, Query(text, EVERYWHERE), encoder).totals["hits"] == 1
+
+
+@pytest.mark.parametrize("recipe", ["hybrid", "graph"])
+def test_vectors_that_another_model_made_meanwhile_are_not_compared(
+    store: SmallStore, recipe: Recipe
+) -> None:
+    store.memory("A zebra.")
+    other = SynonymEncoder("other")
+
+    answer = search(Searcher(store.db, EVERYWHERE), Query("zebra", EVERYWHERE, recipe=recipe), other)
+
+    alone = search(Searcher(store.db, EVERYWHERE), Query("zebra", EVERYWHERE, recipe=recipe), None)
+    assert answer.hits == alone.hits
+    assert answer.recipe == alone.recipe
+    assert "another model" in answer.notes[0]
+    with pytest.raises(EncoderMismatch):
+        search(Searcher(store.db, EVERYWHERE), Query("zebra", EVERYWHERE, recipe="semantic"), other)
+
+
+@pytest.mark.parametrize("recipe", ["lexical", "semantic", "hybrid", "graph", "near"])
+def test_what_is_hidden_twice_does_not_let_other_scopes_through(
+    store: SmallStore, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphmem.store.filters.AT_ONCE", 6)
+    ann = store.entity("Ann")
+    store.memory("A zebra of my own.", about=[ann], id_="mine")
+    for number in range(20):
+        store.memory(f"A zebra {number}.", scopes=["repo:/b"], state="archived" if number < 5 else "active")
+    near: dict[str, Any] = {"near": "Ann"} if recipe == "near" else {}
+
+    for encoder in (store.encoder, None):
+        query = Query("zebra", Filters(NOW, ("global",)), recipe=recipe, limit=50, **near)
+        answer = search(Searcher(store.db, query.filters), query, encoder)
+        if encoder is not None or recipe != "semantic":
+            assert ids(answer.hits) == ["mine"]
+            assert answer.totals["hits"] == 1
+
+
+@pytest.fixture(scope="module")
+def many() -> SmallStore:
+    """More memories than are in the pool, linked to each other, in a long source."""
+    made = SmallStore(encoder=SynonymEncoder())
+    rng = random.Random(2)
+    words = [f"word{number}" for number in range(50)]
+    people = [made.entity(f"Person {number}") for number in range(30)]
+    with made.db:
+        for number in range(900):
+            made.memory(
+                " ".join(rng.sample(words, 5)), about=rng.sample(people, 2), source=f"s{number // 20}",
+                position=number % 20,
+            )  # fmt: skip
+    return made
+
+
+@pytest.mark.parametrize("fusion", ["sum", "rrf"])
+@pytest.mark.parametrize("recipe", ["lexical", "semantic", "hybrid", "graph", "near"])
+def test_pages_are_what_one_long_page_is(many: SmallStore, recipe: Recipe, fusion: Fusion) -> None:
+    near: dict[str, Any] = {"near": "Person 3"} if recipe == "near" else {}
+    for text in ("word1 word2 word3", "word7 Person 4", "word9"):
+        whole = ask(many, text, recipe=recipe, fusion=fusion, limit=240, **near)
+        pages = [
+            ask(many, text, recipe=recipe, fusion=fusion, limit=24, offset=at, **near)
+            for at in range(0, 240, 24)
+        ]
+
+        assert [one for page in pages for one in ids(page.hits)] == ids(whole.hits)
+        assert {page.totals["hits"] for page in pages} == {whole.totals["hits"]}
 
 
 def test_explaining_tells_rank_score_and_words(store: SmallStore) -> None:

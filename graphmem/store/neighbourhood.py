@@ -14,6 +14,7 @@ from graphmem.mentions import find, plain
 from graphmem.records import ENTITY, MEMORY, RELATION
 from graphmem.store.filters import NO_FILTER
 from graphmem.store.mentions import Mentions
+from graphmem.store.near import numbers
 from graphmem.store.search import Searcher
 from graphmem.store.warm import remembered
 
@@ -121,7 +122,9 @@ class Neighbourhood:
         share = {
             one: 1 / math.log(2 + max(self._degrees[one], 1)) for one in entities if self._degrees[one] <= HUB
         }
-        linked = self._linked(_MEMORIES_OF, MEMORY, list(share), most=HUB * len(share))
+        # Entities of very many relations are not followed along these, to the memories that state them either.
+        few = [one for one in share if self._relations[one] <= HUB]
+        linked = self._linked(_MEMORIES_OF, MEMORY, list(share), few=numbers(few), most=HUB)
         for entity, weight in share.items():
             links = found[entity_node(entity)]
             for memory, role in linked.get(entity, {}).items():
@@ -245,12 +248,14 @@ SELECT l.entity, l.memory, l.role
 FROM carray(:those) AS c CROSS JOIN memory_link AS l ON l.entity = c.value
 UNION ALL SELECT l.entity, l.memory, 1
 FROM carray(:those) AS c CROSS JOIN mention AS l ON l.entity = c.value
-UNION ALL SELECT * FROM (
-  SELECT r.subject, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.subject = c.value
-  CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
-UNION ALL SELECT * FROM (
-  SELECT r.object, m.pk, 1 FROM carray(:those) AS c CROSS JOIN relation AS r ON r.object = c.value
-  CROSS JOIN stated_by AS s ON s.relation = r.pk CROSS JOIN memory AS m ON m.id = s.memory LIMIT :most)
+UNION ALL SELECT r.subject, m.pk, 1 FROM carray(:few) AS c CROSS JOIN relation AS r ON r.subject = c.value
+CROSS JOIN stated_by AS s ON s.relation = r.pk AND s.memory IN (
+  SELECT memory FROM stated_by WHERE relation = r.pk ORDER BY memory LIMIT :most
+) CROSS JOIN memory AS m ON m.id = s.memory
+UNION ALL SELECT r.object, m.pk, 1 FROM carray(:few) AS c CROSS JOIN relation AS r ON r.object = c.value
+CROSS JOIN stated_by AS s ON s.relation = r.pk AND s.memory IN (
+  SELECT memory FROM stated_by WHERE relation = r.pk ORDER BY memory LIMIT :most
+) CROSS JOIN memory AS m ON m.id = s.memory
 """
 _ENTITIES_OF: Final = """
 SELECT l.memory, l.entity, l.role

@@ -26,6 +26,8 @@ _B: Final = 0.75
 _LEAST_RARITY: Final = 1e-6
 MOST_KEPT: Final = 1_000_000
 """So many items in all lists of a kind are kept: 16 MB."""
+_ENTRY: Final = 32
+"""What a list takes besides its items, in items."""
 _TOKENIZER: Final = ("porter", ["unicode61", "remove_diacritics", "2"])
 _LAST: Final = chr(0x10FFFF)
 _COLUMNS: Final = 4
@@ -132,7 +134,7 @@ class Postings:
     def _keep(self, terms: Iterable[Term], one: _List) -> None:
         for term in terms:
             self._lists[term] = one
-            self._lengths.kept.put(term, one, len(one.items), MOST_KEPT)
+            self._lengths.kept.put(term, one, len(one.items) + _ENTRY, MOST_KEPT)
 
     def _weighed(self, found: NDArray[np.int64]) -> _List:
         """What a list as `_IN` has it adds to the scores of its items."""

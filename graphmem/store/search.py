@@ -139,15 +139,14 @@ class Searcher(Hits):
         self._known_ids: dict[str, dict[int, str]] = {}
         self.__dict__.pop("has_vectors", None)
 
-    def read_lists(self, terms: Sequence[Term]) -> None:
+    def read_lists(self, terms: Sequence[Term] | None) -> None:
         """From now on takes what it is asked about some terms from their whole lists, where there is a NumPy.
 
-        That is faster than SQLite's own ranking, but not worth loading NumPy for.
+        That is faster than SQLite's own ranking, but not worth loading NumPy for. `None` takes it back.
         """
-        if blocks.available():
-            self._terms = terms
-            self._tokens = tokens(self.db, terms)
-            self._postings = {}
+        self._terms = terms if terms is not None and blocks.available() else None
+        self._tokens = tokens(self.db, self._terms or ())
+        self._postings = {}
 
     def lists(self, kind: Kind) -> Postings | None:
         """The lists of the terms among items of a kind, filtered or not; `None` where they are not read."""

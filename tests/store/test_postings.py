@@ -127,7 +127,7 @@ def test_lists_that_are_kept_are_not_read_again(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_lists_are_kept_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "MOST_KEPT", 3)
+    monkeypatch.setattr(postings, "MOST_KEPT", 3 + postings._ENTRY)
     store = SmallStore()
     rng = random.Random(3)
     for _ in range(20):
@@ -136,7 +136,17 @@ def test_few_lists_are_kept_where_they_are_long(monkeypatch: pytest.MonkeyPatch)
 
     for _ in range(2):
         assert_alike(*both(store, terms, Filters(NOW)))
-    assert blocks.lengths(store.db, 1).kept._count <= 3
+    assert blocks.lengths(store.db, 1).kept._count <= 3 + postings._ENTRY
+
+
+def test_words_that_no_text_holds_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "MOST_KEPT", 320)
+    store = SmallStore()
+    store.memory("red car")
+    for number in range(50):
+        both(store, query_terms(f"nothing{number} never{number}"), Filters(NOW))
+
+    assert len(blocks.lengths(store.db, 1).kept._held) <= 10
 
 
 def test_a_query_without_an_indexed_word_finds_nothing() -> None:
