@@ -10,6 +10,7 @@ from search_store import NOW, SmallStore, SynonymEncoder
 from graphmem.channel import by_mass
 from graphmem.fusion import Scored
 from graphmem.recall import Answer, Query, search
+from graphmem.store import warm
 from graphmem.store.filters import Filters
 from graphmem.store.neighbourhood import HUB, Neighbourhood, entity_node, memory_node
 from graphmem.store.search import Ranked, Searcher
@@ -148,7 +149,8 @@ def test_links_do_not_depend_on_what_else_was_asked_for(store: SmallStore) -> No
         store.db.execute("INSERT INTO stated_by VALUES (?, ?)", (pk, memory))
     nodes = [entity_node(one) for one in (hub, *sides[:8])]
 
-    together = Neighbourhood(Searcher(store.db, Filters(NOW, tags=("none",)))).links(nodes)
+    together = Neighbourhood(Searcher(store.db, EVERYWHERE)).links(nodes)
     for node in nodes:
-        alone = Neighbourhood(Searcher(store.db, Filters(NOW, tags=("none",)))).links([node])
+        warm._KEPT.clear()
+        alone = Neighbourhood(Searcher(store.db, EVERYWHERE)).links([node])
         assert sorted(alone[node]) == sorted(together[node])
