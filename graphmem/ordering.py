@@ -46,7 +46,7 @@ FEW: Final = 25
 REACHED: Final = 100
 """How many of the memories that the walk reaches take part, with those that have as much as the last."""
 
-_LEAST_STEP: Final = 500
+_LEAST_STEP: Final = 250
 READ_OF_WALK: Final = 10
 """How many of the memories that the walk brings most mass to are read in their places."""
 

@@ -326,10 +326,10 @@ class Filtered:
         parts = [_ENDED[kind]]
         if self.scopes is not None:
             parts.append(f"SELECT i.pk FROM {_SCOPES[kind]} AS s CROSS JOIN {_UNSEEN[kind]}")  # noqa: S608
-        # Each once: an item that ended and is of another scope too must not take the place of two.
-        statement = f"SELECT pk FROM ({' UNION '.join(parts)}) LIMIT {AT_ONCE + 1}"  # noqa: S608
-        found = {pk for (pk,) in self.ask(statement, kind)}
-        return found if len(found) <= AT_ONCE else None
+        statement = f"SELECT pk FROM ({' UNION ALL '.join(parts)}) LIMIT {AT_ONCE + 1}"  # noqa: S608
+        rows = self.ask(statement, kind).fetchall()
+        # Rows are counted and not items: one that ended and is of another scope too is there twice.
+        return {pk for (pk,) in rows} if len(rows) <= AT_ONCE else None
 
     # ---- what is remembered of them -----------------------------------------------------------------
 
