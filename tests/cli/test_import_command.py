@@ -311,7 +311,11 @@ def test_an_interrupted_run_leaves_whole_batches_and_is_status_130(
     ]
     report, rejects = tmp_path / "report.json", tmp_path / "rejects.jsonl"
     command += ["--report", str(report), "--rejects", str(rejects)]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # What starts the tests may ignore interrupts, which a child inherits.
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (store.exists() and store.stat().st_size and _batches(store)):
         time.sleep(0.02)

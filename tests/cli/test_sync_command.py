@@ -109,7 +109,11 @@ def test_watching_follows_until_it_is_interrupted(notes: Path, tmp_path: Path) -
         sys.executable, "-m", "graphmem", "sync", str(notes), "--db", str(store), "--no-embeddings",
         "--watch", "--interval", "0.1", "--json",
     ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+    # What starts the tests may ignore interrupts, which a child inherits.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as watching:  # fmt: skip
         assert watching.stdout is not None
         decoder = json.JSONDecoder()
         first, text = _next(watching, decoder, "")
