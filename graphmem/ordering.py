@@ -5,7 +5,8 @@ The flat order of a kind is that of its fused channels. The best of each channel
 down, is ranked by those alone. Memories of the recipes `hybrid`, `graph` and `near` are then read in their
 places (`graphmem.places`). With `graph` the walk starts from the best of that order (`graphmem.channel`),
 with `near` it is changed by the distance from an entity (`graphmem.nearness`). No part of it depends on the
-page that is wanted, so that pages are disjoint and add up. Ties go by id.
+page that is wanted, so that pages are disjoint and add up; only by meaning alone do more candidates, from the
+250th item on, sometimes find a better one that was missed. Ties go by id.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ REACHED: Final = 100
 """How many of the memories that the walk reaches take part, with those that have as much as the last."""
 
 _LEAST_STEP: Final = 250
+"""By meaning alone at least so many are looked for, and then four times as many, whatever the page."""
 READ_OF_WALK: Final = 10
 """How many of the memories that the walk brings most mass to are read in their places."""
 

@@ -1,6 +1,6 @@
 """Packed figures as arrays, kept for each connection as long as they are what the store holds.
 
-NumPy is needed here and nowhere else in the store: it comes with whatever makes vectors. A range is read
+NumPy comes with whatever makes vectors; the store imports it only where a query has one. A range is read
 again when its stamp is another one, so a search after a small write reads one range, and the others not.
 """
 
